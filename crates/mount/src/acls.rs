@@ -14,7 +14,7 @@ pub fn is_list(name: &[u8]) -> bool {
 }
 
 /// Returns the permissions of a new file. The parent directory's default ACL, if it has one, replaces the umask.
-pub fn asked<F: FileSystem>(fs: &mut F, parent: Ino, mode: u32, umask: u32) -> u32 {
+pub fn new_file_permissions<F: FileSystem>(fs: &mut F, parent: Ino, mode: u32, umask: u32) -> u32 {
     let has_list = fs.xattr(parent, DEFAULT_ACL).is_ok();
     convert::permissions(mode) & if has_list { !0 } else { !(umask & RIGHTS) }
 }

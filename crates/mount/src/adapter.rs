@@ -8,7 +8,7 @@ use super::acls;
 use super::convert::{self, Answer, absent, attributes, file_type};
 use super::privileges::drop_privileges;
 use super::serving::Serving;
-use super::trees::{self, Seen, look, now, seen};
+use super::trees::{self, FileInfo, file_info, look, now};
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
@@ -64,22 +64,22 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
     ) {
         let keep = self.options.keep;
         self.serving.serve(make, move |answer| match answer {
-            Ok(of) => entry(reply, keep, &seen(parent, &of)),
+            Ok(of) => entry(reply, keep, &file_info(parent, &of)),
             Err(error) => reply.error(error),
         });
     }
 
     /// Returns the time for which the kernel may cache a file's name and attributes.
-    fn keep(&self, seen: &Seen) -> Duration {
-        if seen.is_kept { self.options.keep } else { Duration::ZERO }
+    fn keep(&self, info: &FileInfo) -> Duration {
+        if info.is_kept { self.options.keep } else { Duration::ZERO }
     }
 }
 
-fn entry(reply: ReplyEntry, keep: Duration, seen: &Seen) {
-    reply.entry(&keep, &seen.attributes, Generation(seen.generation.into()));
+fn entry(reply: ReplyEntry, keep: Duration, info: &FileInfo) {
+    reply.entry(&keep, &info.attributes, Generation(info.generation.into()));
 }
 
-fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Seen>) {
+fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<FileInfo>) {
     match answer {
         Ok(of) => reply.attr(&keep, &of.attributes),
         Err(error) => reply.error(error),
@@ -128,7 +128,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         match self.shared.request(|fs| trees::lookup(fs, parent, name.as_bytes())) {
             // The kernel may cache the absence of the name.
             Ok(None) => reply.entry(&self.options.keep, &absent(), Generation(0)),
-            Ok(Some(seen)) => entry(reply, self.keep(&seen), &seen),
+            Ok(Some(info)) => entry(reply, self.keep(&info), &info),
             Err(error) => reply.error(error),
         }
     }
@@ -141,7 +141,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let known = self.shared.request(|fs| trees::attributes_of(fs, of));
-        let keep = known.as_ref().map_or(Duration::ZERO, |seen| self.keep(seen));
+        let keep = known.as_ref().map_or(Duration::ZERO, |info| self.keep(info));
         attr(reply, keep, known);
     }
 
@@ -180,10 +180,10 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
                 let of = now(number)?;
                 let changed = fs.set_attributes(of, &change, &caller)?;
                 if !privileges_end || mode.is_some() {
-                    return Ok(seen(number, &changed));
+                    return Ok(file_info(number, &changed));
                 }
                 drop_privileges(fs, of, &caller)?;
-                Ok(seen(number, &fs.attributes(of)?))
+                Ok(file_info(number, &fs.attributes(of)?))
             },
             move |answer| attr(reply, keep, answer),
         );
@@ -209,7 +209,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let (name, caller) = (bytes(name), caller(request));
         self.make(parent, reply, move |fs| {
             let parent = now(parent)?;
-            let permissions = acls::asked(fs, parent, mode, umask);
+            let permissions = acls::new_file_permissions(fs, parent, mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
             fs.create(parent, &name, kind, permissions, device, &caller)
         });
@@ -227,7 +227,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let (name, caller) = (bytes(name), caller(request));
         self.make(parent, reply, move |fs| {
             let parent = now(parent)?;
-            let permissions = acls::asked(fs, parent, mode, umask);
+            let permissions = acls::new_file_permissions(fs, parent, mode, umask);
             fs.make_directory(parent, &name, permissions, &caller)
         });
     }
@@ -235,13 +235,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let caller = caller(request);
         let unlink = move |fs: &mut F, parent, name: &[u8]| fs.unlink(parent, name, &caller);
-        self.serving.take_name((parent, bytes(name)), unlink, |taken| done(reply, taken));
+        self.serving.remove_name((parent, bytes(name)), unlink, |taken| done(reply, taken));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let caller = caller(request);
         let remove = move |fs: &mut F, parent, name: &[u8]| fs.remove_directory(parent, name, &caller);
-        self.serving.take_name((parent, bytes(name)), remove, |taken| done(reply, taken));
+        self.serving.remove_name((parent, bytes(name)), remove, |taken| done(reply, taken));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
@@ -264,7 +264,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             let how = convert::rename(flags).ok_or(Error::Invalid("kind of rename"))?;
             fs.rename((now(parent)?, &from), (to_parent, to), how, &caller)
         };
-        self.serving.take_name((to_parent, bytes(to_name)), rename, |renamed| done(reply, renamed));
+        self.serving.remove_name((to_parent, bytes(to_name)), rename, |renamed| done(reply, renamed));
     }
 
     fn link(&self, request: &Request, of: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -298,7 +298,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let (name, caller, keep, opened) = (bytes(name), caller(request), self.options.keep, self.opened);
         let make = move |fs: &mut F| {
             let parent = now(parent)?;
-            let permissions = acls::asked(fs, parent, mode, umask);
+            let permissions = acls::new_file_permissions(fs, parent, mode, umask);
             let made = fs.create(parent, &name, Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
@@ -378,26 +378,26 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn readdir(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
-        let told = self.shared.request(|fs| {
+        let answer = self.shared.request(|fs| {
             trees::list(fs, of, from, &mut |number, entry| {
                 let full =
                     reply.add(number, entry.next, file_type(entry.kind), OsStr::from_bytes(entry.name));
                 if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
-        match told {
+        match answer {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),
         }
     }
 
     fn readdirplus(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectoryPlus) {
-        let mut add = |next, name: &[u8], seen: &Seen| {
-            let (attr, generation) = (&seen.attributes, Generation(seen.generation.into()));
-            reply.add(attr.ino, next, OsStr::from_bytes(name), &self.keep(seen), attr, generation)
+        let mut add = |next, name: &[u8], info: &FileInfo| {
+            let (attr, generation) = (&info.attributes, Generation(info.generation.into()));
+            reply.add(attr.ino, next, OsStr::from_bytes(name), &self.keep(info), attr, generation)
         };
-        let told = self.shared.request(|fs| trees::list_seen(fs, of, from, &mut add));
-        match told {
+        let answer = self.shared.request(|fs| trees::list_with_info(fs, of, from, &mut add));
+        match answer {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),
         }
@@ -405,9 +405,9 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let block = BLOCK_BYTES as u32;
-        self.serving.serve_settled(
+        self.serving.serve_after_release(
             |fs| fs.statistics(),
-            move |told| match told {
+            move |answer| match answer {
                 Ok(of) => {
                     let (free, available, name) =
                         (of.free_blocks, of.available_blocks, MAX_NAME_BYTES as u32);

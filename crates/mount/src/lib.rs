@@ -7,13 +7,13 @@
 mod acls;
 mod adapter;
 mod convert;
+mod deleted_files;
 mod files;
 mod nvmfs;
 mod privileges;
 mod serving;
 mod trees;
-mod unnamed;
-mod waiting;
+mod wait_pool;
 mod worker;
 mod xattrs;
 
@@ -28,7 +28,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-pub use trees::View;
+pub use trees::SnapshotInfo;
 use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
@@ -77,12 +77,12 @@ pub trait Mountable: FileSystem {
     }
 
     /// Returns the snapshots that can be viewed.
-    fn views(&mut self) -> Vec<View> {
+    fn snapshots(&mut self) -> Vec<SnapshotInfo> {
         Vec::new()
     }
 
     /// Returns the view of a snapshot, by its number.
-    fn as_it_was(&mut self, _view: u32) -> Option<Box<dyn FileSystem + '_>> {
+    fn snapshot_view(&mut self, _view: u32) -> Option<Box<dyn FileSystem + '_>> {
         None
     }
 

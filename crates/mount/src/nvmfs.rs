@@ -1,6 +1,6 @@
 //! [`Mountable`] for NVMFS: a thread flushes (section III-B).
 
-use super::{Mountable, View};
+use super::{Mountable, SnapshotInfo};
 use std::io;
 use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
@@ -55,16 +55,16 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         }
     }
 
-    fn views(&mut self) -> Vec<View> {
-        let told = |(number, record): (u32, &SnapshotRecord)| View {
+    fn snapshots(&mut self) -> Vec<SnapshotInfo> {
+        let info = |(number, record): (u32, &SnapshotRecord)| SnapshotInfo {
             number,
             name: record.name.clone(),
             created_ns: record.created_ns,
         };
-        self.store().views().map(told).collect()
+        self.store().views().map(info).collect()
     }
 
-    fn as_it_was(&mut self, view: u32) -> Option<Box<dyn FileSystem + '_>> {
+    fn snapshot_view(&mut self, view: u32) -> Option<Box<dyn FileSystem + '_>> {
         Some(Box::new(Nvmfs::snapshot_view(self, view)))
     }
 

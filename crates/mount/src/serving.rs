@@ -5,7 +5,7 @@ use super::Mountable;
 use super::convert::Answer;
 use super::privileges::drop_privileges;
 use super::trees::look;
-use super::waiting::Waiting;
+use super::wait_pool::WaitPool;
 use super::worker::{Attempt, Shared};
 use fuser::{INodeNo, ReplyData, ReplyWrite};
 use std::cell::RefCell;
@@ -21,13 +21,13 @@ thread_local! {
 /// Handler of requests that may wait.
 pub struct Serving<F> {
     shared: Arc<Shared<F>>,
-    waiting: Waiting,
+    wait_pool: WaitPool,
 }
 
 impl<F: Mountable + Send + 'static> Serving<F> {
     /// Creates the handler for the file system in `shared`.
     pub fn new(shared: Arc<Shared<F>>) -> io::Result<Self> {
-        Ok(Serving { shared, waiting: Waiting::start()? })
+        Ok(Serving { shared, wait_pool: WaitPool::start()? })
     }
 
     /// Handles a request and replies, on another thread if it has to wait.
@@ -40,29 +40,29 @@ impl<F: Mountable + Send + 'static> Serving<F> {
             Attempt::Answered(it) => answer(it),
             Attempt::Waits(wait) => {
                 let shared = Arc::clone(&self.shared);
-                self.waiting.take(move || answer(shared.go_on(wait, handle)));
+                self.wait_pool.spawn(move || answer(shared.resume(wait, handle)));
             }
         }
     }
 
     /// Like `serve`, for a request that depends on free space: first waits for the space of deleted files.
-    pub fn serve_settled<T>(
+    pub fn serve_after_release<T>(
         &self,
         mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
         answer: impl FnOnce(Answer<T>) + Send + 'static,
     ) {
-        if !self.shared.room_may_come() {
+        if !self.shared.space_may_come() {
             return answer(self.shared.request(handle));
         }
         let shared = Arc::clone(&self.shared);
-        self.waiting.take(move || {
-            shared.await_room();
+        self.wait_pool.spawn(move || {
+            shared.await_space();
             answer(shared.request(&mut handle));
         });
     }
 
     /// Removes a name and replies.
-    pub fn take_name(
+    pub fn remove_name(
         &self,
         (directory, name): (INodeNo, Vec<u8>),
         mut take: impl FnMut(&mut F, Ino, &[u8]) -> Result<()> + Send + 'static,
@@ -70,7 +70,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
     ) {
         let shared = Arc::clone(&self.shared);
         let take = move |fs: &mut F| {
-            shared.take_name(fs, (directory, &name), |fs, directory| take(fs, directory, &name))
+            shared.remove_name(fs, (directory, &name), |fs, directory| take(fs, directory, &name))
         };
         self.serve(take, answer);
     }
@@ -78,22 +78,22 @@ impl<F: Mountable + Send + 'static> Serving<F> {
     /// Reads from a file and replies.
     pub fn read(&self, of: INodeNo, offset: u64, size: u32, caller: Caller, reply: ReplyData) {
         let read = |buffer: &mut Vec<u8>| {
-            let room = room_for(buffer, size);
-            self.shared.begin(|fs| look(fs, of, |fs, ino| fs.read(ino, offset, room, &caller)))
+            let buffer = buffer_of(buffer, size);
+            self.shared.begin(|fs| look(fs, of, |fs, ino| fs.read(ino, offset, buffer, &caller)))
         };
         let attempt = BUFFER.with_borrow_mut(read);
         match attempt {
-            Attempt::Answered(answer) => answer_with(reply, answer),
+            Attempt::Answered(answer) => reply_data(reply, answer),
             Attempt::Waits(wait) => {
                 let shared = Arc::clone(&self.shared);
-                self.waiting.take(move || {
+                self.wait_pool.spawn(move || {
                     let answer = BUFFER.with_borrow_mut(|buffer| {
-                        let room = room_for(buffer, size);
+                        let buffer = buffer_of(buffer, size);
                         let mut read =
-                            |fs: &mut F| look(fs, of, |fs, ino| fs.read(ino, offset, room, &caller));
-                        shared.go_on(wait, &mut read)
+                            |fs: &mut F| look(fs, of, |fs, ino| fs.read(ino, offset, buffer, &caller));
+                        shared.resume(wait, &mut read)
                     });
-                    answer_with(reply, answer);
+                    reply_data(reply, answer);
                 });
             }
         }
@@ -116,17 +116,18 @@ impl<F: Mountable + Send + 'static> Serving<F> {
             fs.write(of, offset, data, &caller)
         };
         match self.shared.begin(|fs| write(fs, data)) {
-            Attempt::Answered(answer) => written(reply, answer),
+            Attempt::Answered(answer) => reply_written(reply, answer),
             Attempt::Waits(wait) => {
                 let (shared, data) = (Arc::clone(&self.shared), data.to_vec());
-                self.waiting.take(move || written(reply, shared.go_on(wait, |fs| write(fs, &data))));
+                self.wait_pool
+                    .spawn(move || reply_written(reply, shared.resume(wait, |fs| write(fs, &data))));
             }
         }
     }
 }
 
 /// Returns a slice of `size` bytes of the buffer.
-fn room_for(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
+fn buffer_of(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
     if buffer.len() < size as usize {
         buffer.resize(size as usize, 0);
     }
@@ -134,14 +135,14 @@ fn room_for(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
 }
 
 /// Replies with the first bytes of this thread's buffer.
-fn answer_with(reply: ReplyData, answer: Answer<usize>) {
+fn reply_data(reply: ReplyData, answer: Answer<usize>) {
     match answer {
         Ok(bytes) => BUFFER.with_borrow(|buffer| reply.data(&buffer[..bytes])),
         Err(error) => reply.error(error),
     }
 }
 
-fn written(reply: ReplyWrite, answer: Answer<usize>) {
+fn reply_written(reply: ReplyWrite, answer: Answer<usize>) {
     match answer {
         Ok(bytes) => reply.written(bytes as u32),
         Err(error) => reply.error(error),

@@ -23,7 +23,7 @@ const AFTER_DOTS: u64 = 2;
 
 /// Snapshot that can be viewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct SnapshotInfo {
     /// Number from 1 on, never reused during this mount.
     pub number: u32,
     /// Name of the snapshot.
@@ -36,18 +36,18 @@ pub struct View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     /// File in the live file system.
-    Now(Ino),
+    Live(Ino),
     /// File in the snapshot with this number.
-    Then(u32, Ino),
+    Snapshot(u32, Ino),
     /// Snapshot directory.
     Directory,
 }
 
 fn node(number: INodeNo) -> Node {
     match ((number.0 >> u32::BITS) as u32, Ino(number.0 as u32)) {
-        (NOW, ino) => Node::Now(ino),
+        (NOW, ino) => Node::Live(ino),
         (DIRECTORY_VIEW, _) => Node::Directory,
-        (view, ino) => Node::Then(view, ino),
+        (view, ino) => Node::Snapshot(view, ino),
     }
 }
 
@@ -56,7 +56,7 @@ fn number(view: u32, ino: Ino) -> INodeNo {
 }
 
 /// Returns the kernel's number for file `ino` in the tree of `other`.
-pub fn beside(other: INodeNo, ino: Ino) -> INodeNo {
+pub fn in_same_tree(other: INodeNo, ino: Ino) -> INodeNo {
     number((other.0 >> u32::BITS) as u32, ino)
 }
 
@@ -66,8 +66,8 @@ pub fn beside(other: INodeNo, ino: Ino) -> INodeNo {
 /// [`Error::ReadOnly`] if the file is in a snapshot.
 pub fn now(number: INodeNo) -> Result<Ino> {
     match node(number) {
-        Node::Now(ino) => Ok(ino),
-        Node::Then(..) | Node::Directory => Err(Error::ReadOnly),
+        Node::Live(ino) => Ok(ino),
+        Node::Snapshot(..) | Node::Directory => Err(Error::ReadOnly),
     }
 }
 
@@ -82,33 +82,34 @@ pub fn look<F: Mountable, T>(
     look: impl FnOnce(&mut dyn FileSystem, Ino) -> Result<T>,
 ) -> Result<T> {
     match node(of) {
-        Node::Now(ino) => look(fs, ino),
-        Node::Then(view, ino) => look(&mut *fs.as_it_was(view).ok_or(Error::Stale)?, ino),
+        Node::Live(ino) => look(fs, ino),
+        Node::Snapshot(view, ino) => look(&mut *fs.snapshot_view(view).ok_or(Error::Stale)?, ino),
         Node::Directory => Err(Error::NoAttribute),
     }
 }
 
 /// Attributes of a file for the kernel. `is_kept` is true if the kernel may cache its name.
 #[derive(Debug)]
-pub struct Seen {
+pub struct FileInfo {
     pub attributes: FileAttr,
     pub generation: u32,
     pub is_kept: bool,
 }
 
 /// Returns the attributes of a file in the tree of `other`.
-pub fn seen(other: INodeNo, of: &Attributes) -> Seen {
-    let attributes = FileAttr { ino: beside(other, of.ino), ..attributes(of) };
-    Seen { attributes, generation: of.generation, is_kept: true }
+pub fn file_info(other: INodeNo, of: &Attributes) -> FileInfo {
+    let attributes = FileAttr { ino: in_same_tree(other, of.ino), ..attributes(of) };
+    FileInfo { attributes, generation: of.generation, is_kept: true }
 }
 
 /// Looks up a name. Returns `None` if the kernel may cache that there is no such file.
 ///
 /// # Errors
 /// As [`look`]; [`Error::NotFound`] if the absence must not be cached.
-pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<Option<Seen>> {
+pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<Option<FileInfo>> {
     if node(parent) == Node::Directory {
-        let view = fs.views().into_iter().find(|view| view.name.as_bytes() == name).ok_or(Error::NotFound)?;
+        let view =
+            fs.snapshots().into_iter().find(|view| view.name.as_bytes() == name).ok_or(Error::NotFound)?;
         return root_of(fs, view.number).map(Some);
     }
     let found = look(fs, parent, |fs, ino| match fs.lookup(ino, name) {
@@ -116,23 +117,23 @@ pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<
         other => other.map(Some),
     })?;
     match found {
-        None if node(parent) == Node::Now(ROOT) && name == DIRECTORY => match fs.views().is_empty() {
+        None if node(parent) == Node::Live(ROOT) && name == DIRECTORY => match fs.snapshots().is_empty() {
             true => Err(Error::NotFound),
             false => directory(fs).map(Some),
         },
-        found => Ok(found.map(|of| seen(parent, &of))),
+        found => Ok(found.map(|of| file_info(parent, &of))),
     }
 }
 
 /// Returns the root of a snapshot.
-fn root_of<F: Mountable>(fs: &mut F, view: u32) -> Result<Seen> {
+fn root_of<F: Mountable>(fs: &mut F, view: u32) -> Result<FileInfo> {
     let root = number(view, ROOT);
-    look(fs, root, |fs, ino| fs.attributes(ino)).map(|of| Seen { is_kept: false, ..seen(root, &of) })
+    look(fs, root, |fs, ino| fs.attributes(ino)).map(|of| FileInfo { is_kept: false, ..file_info(root, &of) })
 }
 
 /// Returns the attributes of the snapshot directory. It has the owner of the root and the time of the newest snapshot.
-fn directory<F: Mountable>(fs: &mut F) -> Result<Seen> {
-    let views = fs.views();
+fn directory<F: Mountable>(fs: &mut F) -> Result<FileInfo> {
+    let views = fs.snapshots();
     let newest_ns = views.iter().map(|view| view.created_ns).max().unwrap_or(0);
     let root = fs.attributes(ROOT)?;
     let of = Attributes {
@@ -146,17 +147,17 @@ fn directory<F: Mountable>(fs: &mut F) -> Result<Seen> {
         generation: 0,
         ..root
     };
-    Ok(Seen { is_kept: false, ..seen(number(DIRECTORY_VIEW, ROOT), &of) })
+    Ok(FileInfo { is_kept: false, ..file_info(number(DIRECTORY_VIEW, ROOT), &of) })
 }
 
 /// Returns the attributes of a file.
 ///
 /// # Errors
 /// As [`look`].
-pub fn attributes_of<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<Seen> {
+pub fn attributes_of<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<FileInfo> {
     match node(of) {
         Node::Directory => directory(fs),
-        _ => look(fs, of, |fs, ino| fs.attributes(ino)).map(|known| seen(of, &known)),
+        _ => look(fs, of, |fs, ino| fs.attributes(ino)).map(|known| file_info(of, &known)),
     }
 }
 
@@ -172,10 +173,10 @@ pub fn list<F: Mountable>(
 ) -> Result<()> {
     if node(of) != Node::Directory {
         return look(fs, of, |fs, ino| {
-            fs.read_directory(ino, from, &mut |entry| each(beside(of, entry.ino), &entry))
+            fs.read_directory(ino, from, &mut |entry| each(in_same_tree(of, entry.ino), &entry))
         });
     }
-    let mut views = fs.views();
+    let mut views = fs.snapshots();
     // Order that does not depend on snapshots that come or go during the listing.
     views.sort_by_key(|view| view.number);
     let dots = [(1, of, ".".to_owned()), (2, number(NOW, ROOT), "..".to_owned())];
@@ -195,11 +196,11 @@ pub fn list<F: Mountable>(
 ///
 /// # Errors
 /// As [`look`].
-pub fn list_seen<F: Mountable>(
+pub fn list_with_info<F: Mountable>(
     fs: &mut F,
     of: INodeNo,
     from: u64,
-    add: &mut dyn FnMut(u64, &[u8], &Seen) -> bool,
+    add: &mut dyn FnMut(u64, &[u8], &FileInfo) -> bool,
 ) -> Result<()> {
     let mut from = from;
     loop {
@@ -228,10 +229,10 @@ mod tests {
     #[test]
     fn kernel_numbers_are_unique_across_trees() {
         for (view, wanted) in
-            [(NOW, Node::Now(Ino(7))), (1, Node::Then(1, Ino(7))), (9, Node::Then(9, Ino(7)))]
+            [(NOW, Node::Live(Ino(7))), (1, Node::Snapshot(1, Ino(7))), (9, Node::Snapshot(9, Ino(7)))]
         {
             assert_eq!(node(number(view, Ino(7))), wanted);
-            assert_eq!(beside(number(view, ROOT), Ino(7)), number(view, Ino(7)));
+            assert_eq!(in_same_tree(number(view, ROOT), Ino(7)), number(view, Ino(7)));
         }
         assert_eq!(number(NOW, Ino(7)), INodeNo(7));
         assert_eq!(node(number(DIRECTORY_VIEW, ROOT)), Node::Directory);

@@ -2,8 +2,8 @@
 
 use super::Mountable;
 use super::convert::errno;
+use super::deleted_files::DeletedFiles;
 use super::trees::now;
-use super::unnamed::Unnamed;
 use fuser::{Errno, INodeNo};
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum Wait<J> {
     /// A job must finish first.
     Work(J),
     /// Space of deleted files will be free after the kernel's FORGET.
-    Room,
+    Space,
 }
 
 /// Result of trying a request.
@@ -37,11 +37,11 @@ pub enum Attempt<T, J> {
     Waits(Wait<J>),
 }
 
-/// Tries a request after the job that it waited for. If there is no space, the request waits if `room_may_come` returns true.
+/// Tries a request after the job that it waited for. If there is no space, the request waits if `space_may_come` returns true.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
     waited: Option<(F::Job, io::Result<()>)>,
-    room_may_come: impl FnOnce() -> bool,
+    space_may_come: impl FnOnce() -> bool,
     handle: impl FnOnce(&mut F) -> Result<T>,
 ) -> Attempt<T, F::Job> {
     file_system.allow_waiting(true);
@@ -51,7 +51,7 @@ fn attempt<F: Mountable, T>(
             Some(job) => Ok(Attempt::Waits(Wait::Work(job))),
             None => Err(Error::Wait),
         },
-        Err(Error::NoSpace(_)) if room_may_come() => Ok(Attempt::Waits(Wait::Room)),
+        Err(Error::NoSpace(_)) if space_may_come() => Ok(Attempt::Waits(Wait::Space)),
         answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
     };
     file_system.allow_waiting(false);
@@ -63,9 +63,9 @@ fn attempt<F: Mountable, T>(
 
 /// Locked file system. After a panic its state in memory is unknown, so it is leaked: its devices stay untouched until the
 /// process ends.
-struct Held<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
+struct LockedFs<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
 
-impl<F> Drop for Held<'_, F> {
+impl<F> Drop for LockedFs<'_, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             std::mem::forget(self.0.take());
@@ -80,7 +80,7 @@ pub struct Shared<F> {
     /// Number of requests so far. The background thread uses it to detect activity.
     requests: AtomicU64,
     stop: AtomicBool,
-    unnamed: Unnamed,
+    deleted: DeletedFiles,
 }
 
 impl<F: Mountable> Shared<F> {
@@ -90,13 +90,13 @@ impl<F: Mountable> Shared<F> {
             file_system: parking_lot::Mutex::new(Some(file_system)),
             requests: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            unnamed: Unnamed::default(),
+            deleted: DeletedFiles::default(),
         }
     }
 
     /// Performs a request that may remove the last name of a file. Such a file lives until the kernel forgets it: it may be a
     /// working directory, or be held by a descriptor without an open (O_PATH).
-    pub fn take_name(
+    pub fn remove_name(
         &self,
         fs: &mut F,
         (directory, name): (INodeNo, &[u8]),
@@ -106,8 +106,8 @@ impl<F: Mountable> Shared<F> {
         let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
         let taken = take(fs, directory);
         let Some(ino) = held else { return taken };
-        let is_unnamed = fs.attributes(ino).is_ok_and(|of| of.links == 0);
-        if !is_unnamed || !self.unnamed.insert(ino) {
+        let is_deleted = fs.attributes(ino).is_ok_and(|of| of.links == 0);
+        if !is_deleted || !self.deleted.insert(ino) {
             fs.release(ino)?;
         }
         taken
@@ -115,12 +115,12 @@ impl<F: Mountable> Shared<F> {
 
     /// Releases a file that was closed.
     pub fn close(&self, ino: Ino) -> std::result::Result<(), Errno> {
-        if self.unnamed.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
+        if self.deleted.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
     }
 
     /// Handles the kernel's FORGET of a file.
     pub fn forget(&self, ino: Ino) {
-        if self.unnamed.forgotten(ino) {
+        if self.deleted.forgotten(ino) {
             // FORGET has no reply. If the release fails, the next mount removes the file.
             let _ = self.release(ino);
         }
@@ -132,20 +132,20 @@ impl<F: Mountable> Shared<F> {
             fs.release(ino)?;
             // Must happen before the inode number is reused.
             if fs.attributes(ino).is_err() {
-                self.unnamed.left(ino);
+                self.deleted.released(ino);
             }
             Ok(())
         })
     }
 
     /// True if space will probably be free soon, because deleted files wait for the kernel's FORGET.
-    pub fn room_may_come(&self) -> bool {
-        self.unnamed.are_leaving()
+    pub fn space_may_come(&self) -> bool {
+        self.deleted.has_pending_release()
     }
 
     /// Waits for that space.
-    pub fn await_room(&self) {
-        self.unnamed.wait();
+    pub fn await_space(&self) {
+        self.deleted.wait();
     }
 
     /// Handles a request. Returns EIO after a panic in an earlier request, because the state in memory is unknown.
@@ -156,30 +156,30 @@ impl<F: Mountable> Shared<F> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         match self.attempt(None, || false, &mut handle) {
             Attempt::Answered(answer) => answer,
-            Attempt::Waits(wait) => self.until_answered(wait, false, handle),
+            Attempt::Waits(wait) => self.repeat_until_complete(wait, false, handle),
         }
     }
 
-    /// Tries a request. If it must wait, the caller continues it with [`Shared::go_on`] on a thread that receives no requests.
+    /// Tries a request. If it must wait, the caller continues it with [`Shared::resume`] on a thread that receives no requests.
     pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.attempt(None, || self.room_may_come(), handle)
+        self.attempt(None, || self.space_may_come(), handle)
     }
 
     /// Continues a request that waits.
-    pub fn go_on<T>(
+    pub fn resume<T>(
         &self,
         wait: Wait<F::Job>,
         handle: impl FnMut(&mut F) -> Result<T>,
     ) -> std::result::Result<T, Errno> {
-        self.until_answered(wait, true, handle)
+        self.repeat_until_complete(wait, true, handle)
     }
 
-    /// Waits and repeats the request until it is complete. Waits for space at most once, and only if `for_room` is set.
-    fn until_answered<T>(
+    /// Waits and repeats the request until it is complete. Waits for space at most once, and only if `for_space` is set.
+    fn repeat_until_complete<T>(
         &self,
         mut wait: Wait<F::Job>,
-        mut for_room: bool,
+        mut for_space: bool,
         mut handle: impl FnMut(&mut F) -> Result<T>,
     ) -> std::result::Result<T, Errno> {
         loop {
@@ -188,66 +188,66 @@ impl<F: Mountable> Shared<F> {
                     let outcome = F::run(&job);
                     Some((job, outcome))
                 }
-                Wait::Room => {
-                    for_room = false;
-                    self.await_room();
+                Wait::Space => {
+                    for_space = false;
+                    self.await_space();
                     None
                 }
             };
-            match self.attempt(waited, || for_room && self.room_may_come(), &mut handle) {
+            match self.attempt(waited, || for_space && self.space_may_come(), &mut handle) {
                 Attempt::Answered(answer) => return answer,
                 Attempt::Waits(next) => wait = next,
             }
         }
     }
 
-    fn held(&self) -> Held<'_, F> {
-        Held(self.file_system.lock())
+    fn lock(&self) -> LockedFs<'_, F> {
+        LockedFs(self.file_system.lock())
     }
 
     fn attempt<T>(
         &self,
         waited: Option<(F::Job, io::Result<()>)>,
-        room_may_come: impl FnOnce() -> bool,
+        space_may_come: impl FnOnce() -> bool,
         handle: impl FnOnce(&mut F) -> Result<T>,
     ) -> Attempt<T, F::Job> {
-        let mut held = self.held();
+        let mut locked = self.lock();
         if waited.is_some() {
             // Requests that came during the job go first.
-            parking_lot::MutexGuard::bump(&mut held.0);
+            parking_lot::MutexGuard::bump(&mut locked.0);
         }
-        match held.0.as_mut() {
-            Some(file_system) => attempt(file_system, waited, room_may_come, handle),
+        match locked.0.as_mut() {
+            Some(file_system) => attempt(file_system, waited, space_may_come, handle),
             None => Attempt::Answered(Err(Errno::EIO)),
         }
     }
 
     /// Takes the file system out, unless a request or the background work panicked.
     pub fn take(&self) -> Option<F> {
-        for ino in self.unnamed.take() {
+        for ino in self.deleted.take() {
             let _ = self.request(|fs| fs.release(ino));
         }
-        self.held().0.take()
+        self.lock().0.take()
     }
 
     /// Does one background job. Returns false if there was none.
     fn work(&self) -> Result<bool> {
-        let Some(job) = self.locked(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
+        let Some(job) = self.with_lock(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
         let outcome = F::run(&job);
-        self.locked(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
+        self.with_lock(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
         Ok(true)
     }
 
     /// Runs `piece` on the file system. Returns `None` if it was closed or lost by a panic.
-    fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
-        self.held().0.as_mut().map(piece)
+    fn with_lock<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
+        self.lock().0.as_mut().map(piece)
     }
 }
 
 /// Background thread.
 pub struct Worker {
     thread: JoinHandle<Result<()>>,
-    ask: Box<dyn Fn() + Send>,
+    request_stop: Box<dyn Fn() + Send>,
 }
 
 impl Worker {
@@ -257,12 +257,12 @@ impl Worker {
         let next_check = scrub.then(|| Instant::now() + CHECK_EVERY);
         let thread = std::thread::Builder::new().name("nvmfs-background".into());
         let thread = thread.spawn(move || ours.run(next_check))?;
-        Ok(Worker { thread, ask: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
+        Ok(Worker { thread, request_stop: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
     }
 
     /// Stops the thread after the current job. Returns the error of the last attempt, if it failed.
     pub fn stop(self) -> Result<()> {
-        (self.ask)();
+        (self.request_stop)();
         // A panic was already reported, and left the file system inaccessible.
         self.thread.join().unwrap_or(Ok(()))
     }
@@ -276,11 +276,11 @@ impl<F: Mountable> Shared<F> {
             return at;
         }
         // Errors and damage are part of `report`.
-        let Some(Ok(Some(job))) = self.locked(F::begin_check) else {
+        let Some(Ok(Some(job))) = self.with_lock(F::begin_check) else {
             return Some(Instant::now() + CHECK_PAUSE);
         };
         let outcome = F::run(&job);
-        let _ = self.locked(|file_system| file_system.end_work(job, outcome));
+        let _ = self.with_lock(|file_system| file_system.end_work(job, outcome));
         Some(Instant::now() + CHECK_EVERY)
     }
 

@@ -9,18 +9,18 @@ use wearwell_nvmfs::api::{Error, ROOT, Result};
 use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR};
 
 /// Extended attributes that are not stored with files.
-enum Otherwise {
+enum VirtualXattr {
     Report,
     /// Unsupported attribute. Storing it would suggest that the kernel honours it: old kernels do not enforce access control
     /// lists.
-    Nowhere,
+    Unsupported,
 }
 
-fn served_otherwise(of: INodeNo, name: &[u8], has_lists: bool) -> Option<Otherwise> {
+fn virtual_xattr(of: INodeNo, name: &[u8], has_lists: bool) -> Option<VirtualXattr> {
     if is_root(of) && name == REPORT_XATTR.as_bytes() {
-        Some(Otherwise::Report)
+        Some(VirtualXattr::Report)
     } else if name.starts_with(b"system.") && !(has_lists && is_list(name)) {
-        Some(Otherwise::Nowhere)
+        Some(VirtualXattr::Unsupported)
     } else {
         None
     }
@@ -45,18 +45,18 @@ pub fn is_order(of: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
 
 /// Refuses changes of attributes that are not stored with files.
 pub fn changeable(of: INodeNo, name: &[u8], has_lists: bool) -> Result<()> {
-    match served_otherwise(of, name, has_lists) {
-        Some(Otherwise::Report) => Err(Error::NotPermitted("it is a report")),
-        Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
+    match virtual_xattr(of, name, has_lists) {
+        Some(VirtualXattr::Report) => Err(Error::NotPermitted("it is a report")),
+        Some(VirtualXattr::Unsupported) => Err(Error::Unsupported("access control lists")),
         None => Ok(()),
     }
 }
 
 /// Returns an extended attribute, or the report as a virtual one.
 pub fn get<F: Mountable>(fs: &mut F, of: INodeNo, name: &[u8], has_lists: bool) -> Result<Vec<u8>> {
-    match served_otherwise(of, name, has_lists) {
-        Some(Otherwise::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
-        Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
+    match virtual_xattr(of, name, has_lists) {
+        Some(VirtualXattr::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
+        Some(VirtualXattr::Unsupported) => Err(Error::Unsupported("access control lists")),
         None => look(fs, of, |fs, ino| fs.xattr(ino, name)),
     }
 }

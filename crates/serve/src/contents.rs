@@ -12,7 +12,7 @@ const SLOTS_IN_CHUNK: usize = 64;
 
 /// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
 /// disk.
-const MOST_GIVEN_UP: usize = 1 << 16;
+const MOST_RELEASED: usize = 1 << 16;
 
 /// Storage of the slots' bytes.
 enum Slots {
@@ -26,7 +26,7 @@ enum Slots {
 
 /// Storage location and checksum of one content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct StoredContent {
     /// Slot that holds the bytes.
     pub slot: u32,
     /// Checksum by [`checksum`], or 0 if no checksum is stored.
@@ -37,8 +37,8 @@ pub struct Held {
 
 /// Contents of all pages that were written and not yet overwritten or trimmed.
 ///
-/// If equal contents share a name, the name is their checksum, which a deduplicating drive also uses as the fingerprint. If
-/// another content already has that name, the next free number is used. Without sharing, each written page gets a name of its
+/// If equal contents share an ID, the ID is their checksum, which a deduplicating drive also uses as the fingerprint. If
+/// another content already has that ID, the next free number is used. Without sharing, each written page gets an ID of its
 /// own.
 pub struct Contents {
     page_bytes: usize,
@@ -47,9 +47,9 @@ pub struct Contents {
     used: u32,
     free: Vec<u32>,
     /// Free slots of a file whose old content may still be needed after a power cut.
-    given_up: Vec<u32>,
-    by_name: HashMap<u64, Held, foldhash::fast::FixedState>,
-    next_name: u64,
+    released: Vec<u32>,
+    by_id: HashMap<u64, StoredContent, foldhash::fast::FixedState>,
+    next_id: u64,
     shares: bool,
     compared: Vec<u8>,
 }
@@ -81,9 +81,9 @@ impl Contents {
             slots,
             used: 0,
             free: Vec::new(),
-            given_up: Vec::new(),
-            by_name: HashMap::default(),
-            next_name: 1,
+            released: Vec::new(),
+            by_id: HashMap::default(),
+            next_id: 1,
             shares,
             compared: vec![0; page_bytes],
         }
@@ -92,98 +92,98 @@ impl Contents {
     /// Returns the size of the stored content in bytes.
     pub fn bytes(&self) -> u64 {
         if let Slots::Flash(flash) = &self.slots {
-            return flash.medium().held_bytes();
+            return flash.medium().stored_bytes();
         }
-        self.by_name.len() as u64 * self.page_bytes as u64
+        self.by_id.len() as u64 * self.page_bytes as u64
     }
 
-    /// Begins a write: its pages follow in calls of [`Contents::keep`].
+    /// Begins a write: its pages follow in calls of [`Contents::store`].
     pub fn begin_write(&mut self) {
         if let Slots::Flash(flash) = &self.slots {
             flash.medium().begin_write();
         }
     }
 
-    /// Stages a page for the flash, which stores its bytes, and returns its name.
-    fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, Held)> {
+    /// Stages a page for the flash, which stores its bytes, and returns its ID.
+    fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         let mut medium = flash.medium();
         let sum = if self.shares { checksum(page) } else { 0 };
-        let mut name = if self.shares { sum.max(1) } else { medium.next_name() };
-        let held = Held { slot: 0, sum, users: 0 };
-        while medium.has(name) {
-            if medium.read(name, &mut self.compared)? && self.compared == page {
-                return Ok((name, held));
+        let mut content_id = if self.shares { sum.max(1) } else { medium.next_id() };
+        let stored = StoredContent { slot: 0, sum, users: 0 };
+        while medium.has(content_id) {
+            if medium.read(content_id, &mut self.compared)? && self.compared == page {
+                return Ok((content_id, stored));
             }
-            name = name.wrapping_add(1).max(1);
+            content_id = content_id.wrapping_add(1).max(1);
         }
-        medium.stage(name, page);
-        Ok((name, held))
+        medium.stage(content_id, page);
+        Ok((content_id, stored))
     }
 
-    /// Stores the content of one more logical page and returns its name.
+    /// Stores the content of one more logical page and returns its ID.
     ///
     /// # Errors
     /// Fails if there is no room or the file cannot be written.
-    pub fn keep(&mut self, page: &[u8]) -> io::Result<(u64, Held)> {
+    pub fn store(&mut self, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         if let Slots::Flash(flash) = &self.slots {
             return self.stage(&flash.clone(), page);
         }
         let sum = if self.shares || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
-        let mut name = if self.shares { sum.max(1) } else { self.next_name };
-        while let Some(&held) = self.by_name.get(&name) {
+        let mut content_id = if self.shares { sum.max(1) } else { self.next_id };
+        while let Some(&stored) = self.by_id.get(&content_id) {
             let mut compared = std::mem::take(&mut self.compared);
-            let same = self.read_slot(held.slot, &mut compared).map(|()| compared == page);
+            let same = self.read_slot(stored.slot, &mut compared).map(|()| compared == page);
             self.compared = compared;
             if same? {
-                self.by_name.entry(name).and_modify(|held| held.users += 1);
-                return Ok((name, held));
+                self.by_id.entry(content_id).and_modify(|stored| stored.users += 1);
+                return Ok((content_id, stored));
             }
-            name = name.wrapping_add(1).max(1);
+            content_id = content_id.wrapping_add(1).max(1);
         }
         let slot = self.take_slot()?;
         if let Err(error) = self.write_slot(slot, page) {
             self.free.push(slot);
             return Err(error);
         }
-        self.next_name += u64::from(!self.shares);
-        let held = Held { slot, sum, users: 1 };
-        self.by_name.insert(name, held);
-        Ok((name, held))
+        self.next_id += u64::from(!self.shares);
+        let stored = StoredContent { slot, sum, users: 1 };
+        self.by_id.insert(content_id, stored);
+        Ok((content_id, stored))
     }
 
-    /// Releases the content `name` for one logical page.
-    pub fn give_up(&mut self, name: u64) {
-        let Some(held) = self.by_name.get_mut(&name) else { return };
-        held.users -= 1;
-        if held.users == 0 {
-            let slot = held.slot;
-            self.by_name.remove(&name);
+    /// Releases the content `content_id` for one logical page.
+    pub fn release(&mut self, content_id: u64) {
+        let Some(stored) = self.by_id.get_mut(&content_id) else { return };
+        stored.users -= 1;
+        if stored.users == 0 {
+            let slot = stored.slot;
+            self.by_id.remove(&content_id);
             match self.slots {
                 Slots::Memory { .. } => self.free.push(slot),
-                Slots::File(_) => self.given_up.push(slot),
+                Slots::File(_) => self.released.push(slot),
                 // Content without users stays in flash until its block is erased.
                 Slots::Flash(_) => {}
             }
         }
     }
 
-    /// Reads the content `name` into `out`. Returns false if there is none.
+    /// Reads the content `content_id` into `out`. Returns false if there is none.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
+    pub fn read(&self, content_id: u64, out: &mut [u8]) -> io::Result<bool> {
         if let Slots::Flash(flash) = &self.slots {
-            return flash.medium().read(name, out);
+            return flash.medium().read(content_id, out);
         }
-        match self.by_name.get(&name) {
-            Some(held) => self.read_slot(held.slot, out).map(|()| true),
+        match self.by_id.get(&content_id) {
+            Some(stored) => self.read_slot(stored.slot, out).map(|()| true),
             None => Ok(false),
         }
     }
 
     /// True if enough slots were released that [`Contents::sync`] should be called first.
     pub fn wants_sync(&self) -> bool {
-        self.given_up.len() >= MOST_GIVEN_UP
+        self.released.len() >= MOST_RELEASED
     }
 
     /// Makes all bytes in files survive a power cut of the host machine.
@@ -201,23 +201,23 @@ impl Contents {
     /// Makes released slots reusable. Must follow a [`Contents::sync`] and a sync of the journal, so that no request on disk
     /// needs them.
     pub fn reuse(&mut self) {
-        self.free.append(&mut self.given_up);
+        self.free.append(&mut self.released);
     }
 
     /// Counts one more logical page with a content that a journal names.
     ///
     /// # Errors
-    /// Fails if the entry contradicts an earlier entry, or has name 0.
-    pub fn restore(&mut self, name: u64, slot: u32, sum: u64) -> Result<(), &'static str> {
-        if name == 0 {
+    /// Fails if the entry contradicts an earlier entry, or has ID 0.
+    pub fn restore(&mut self, content_id: u64, slot: u32, sum: u64) -> Result<(), &'static str> {
+        if content_id == 0 {
             return Err("a page that holds nothing");
         }
-        let held = self.by_name.entry(name).or_insert(Held { slot, sum, users: 0 });
-        if (held.slot, held.sum) != (slot, sum) {
+        let stored = self.by_id.entry(content_id).or_insert(StoredContent { slot, sum, users: 0 });
+        if (stored.slot, stored.sum) != (slot, sum) {
             return Err("one content in two places");
         }
-        held.users += 1;
-        self.next_name = self.next_name.max(name.saturating_add(1));
+        stored.users += 1;
+        self.next_id = self.next_id.max(content_id.saturating_add(1));
         Ok(())
     }
 
@@ -227,16 +227,17 @@ impl Contents {
     /// Fails if two contents share a slot, a slot is missing, or a checksum differs.
     pub fn check_restored(&mut self, file_bytes: u64) -> io::Result<Result<(), String>> {
         let slots = (file_bytes / self.page_bytes as u64).min(u64::from(u32::MAX)) as u32;
-        let mut held: Vec<(u32, u64)> = self.by_name.values().map(|held| (held.slot, held.sum)).collect();
-        held.sort_unstable();
-        if let Some(pair) = held.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let mut stored: Vec<(u32, u64)> =
+            self.by_id.values().map(|stored| (stored.slot, stored.sum)).collect();
+        stored.sort_unstable();
+        if let Some(pair) = stored.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Ok(Err(format!("two contents are said to be in slot {}", pair[0].0)));
         }
         let mut page = vec![0; self.page_bytes];
         self.free.clear();
-        self.given_up.clear();
+        self.released.clear();
         let mut next = 0;
-        for (slot, sum) in held {
+        for (slot, sum) in stored {
             if slot >= slots {
                 return Ok(Err(format!("slot {slot} is missing: the file has {slots}")));
             }
@@ -299,41 +300,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_pages_share_name_only_with_sharing() {
+    fn equal_pages_share_id_only_with_sharing() {
         for shares in [true, false] {
             let mut contents = Contents::in_memory(8, shares, 1 << 20);
-            let (one, _) = contents.keep(&[7; 8]).unwrap();
-            let (two, _) = contents.keep(&[7; 8]).unwrap();
+            let (one, _) = contents.store(&[7; 8]).unwrap();
+            let (two, _) = contents.store(&[7; 8]).unwrap();
             assert_eq!(one == two, shares);
-            contents.give_up(one);
+            contents.release(one);
             let mut out = [0; 8];
             assert!(contents.read(two, &mut out).unwrap());
             assert_eq!(out, [7; 8]);
-            contents.give_up(two);
+            contents.release(two);
             assert!(!contents.read(two, &mut out).unwrap());
             assert_eq!(contents.bytes(), 0);
         }
     }
 
     #[test]
-    fn contents_with_equal_checksums_get_different_names() {
+    fn contents_with_equal_checksums_get_different_ids() {
         let mut contents = Contents::in_memory(8, true, 1 << 20);
-        let name = checksum(&[1; 8]);
+        let content_id = checksum(&[1; 8]);
         // Simulates another content with the same checksum.
-        contents.restore(name, 0, name).unwrap();
+        contents.restore(content_id, 0, content_id).unwrap();
         assert_eq!(contents.take_slot().unwrap(), 0);
-        let (given, _) = contents.keep(&[1; 8]).unwrap();
-        assert_eq!(given, name + 1);
+        let (given, _) = contents.store(&[1; 8]).unwrap();
+        assert_eq!(given, content_id + 1);
     }
 
     #[test]
-    fn keep_beyond_memory_limit_returns_storage_full() {
+    fn store_beyond_memory_limit_returns_storage_full() {
         let mut contents = Contents::in_memory(512, false, 64 * 512);
         for _ in 0..64 {
-            contents.keep(&[1; 512]).unwrap();
+            contents.store(&[1; 512]).unwrap();
         }
-        assert_eq!(contents.keep(&[1; 512]).unwrap_err().kind(), io::ErrorKind::StorageFull);
-        contents.give_up(5);
-        contents.keep(&[2; 512]).unwrap();
+        assert_eq!(contents.store(&[1; 512]).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        contents.release(5);
+        contents.store(&[2; 512]).unwrap();
     }
 }

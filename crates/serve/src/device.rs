@@ -10,12 +10,12 @@ pub use zoned::Zones;
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
 use crate::flash::KeptDrive;
-use crate::image::{Image, Note, Noted};
-use crate::pacing::{Pacing, Served, Speed};
+use crate::image::{Image, JournalEntry, ReplayCounts};
+use crate::pacing::{CompletedRequest, Pacing, Speed};
 use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
-use crate::table::{Table, UNSETTLED};
+use crate::table::{Table, UNKNOWN};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -45,13 +45,13 @@ pub struct Device {
     requests: Requests,
     opened: Instant,
     /// Time at which the caller began to wait for the device; cleared when the request is counted.
-    asked: Option<Instant>,
+    wait_began: Option<Instant>,
     /// Stream hint of the current request.
     hint: u16,
     page_bytes: u32,
     zones: Option<Zones>,
     found: Vec<Content>,
-    names: Vec<Content>,
+    content_ids: Vec<Content>,
 }
 
 impl Device {
@@ -80,21 +80,25 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::in_memory_at`]; also if the image is damaged, in use, or of another scenario.
-    pub fn in_journal(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
+    pub fn in_journal(
+        scenario: &Scenario,
+        at: &Path,
+        speed: Speed,
+    ) -> Result<(Self, ReplayCounts), OpenError> {
         let live = speed.live(scenario)?;
         // Timing does not affect the contents, so it is not part of the journal's scenario.
         let kept = Scenario { timing: None, ..live.scenario().clone() };
         let (image, pages) = Image::open(at, &kept, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
         let mut device = Device::of(live, contents, None);
-        let (image, noted) = image.replay(|note| device.repeat(note))?;
+        let (image, counts) = image.replay(|entry| device.repeat(entry))?;
         let bytes = image.page_file_bytes()?;
         let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
         checked.map_err(|problem| image.damaged(problem))?;
         device.live.check().map_err(|problem| image.damaged(problem))?;
         device.image = Some(image);
         device.hint = 0;
-        Ok((device.at(speed), noted))
+        Ok((device.at(speed), counts))
     }
 
     pub(crate) fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
@@ -104,10 +108,10 @@ impl Device {
             zones: Zones::of(&live),
             requests: Requests::default(),
             opened: Instant::now(),
-            asked: None,
+            wait_began: None,
             hint: 0,
             found: Vec::new(),
-            names: Vec::new(),
+            content_ids: Vec::new(),
             live,
             contents,
             image,
@@ -139,10 +143,10 @@ impl Device {
 
     /// Begins a request by a caller that has waited for the device since `at`. The latency of the request is measured from then
     /// on. Writes until the next call carry this stream hint.
-    pub(crate) fn was_asked(&mut self, at: Instant, hint: u16) {
-        (self.asked, self.hint) = (Some(at), hint);
+    pub(crate) fn begin_request(&mut self, at: Instant, hint: u16) {
+        (self.wait_began, self.hint) = (Some(at), hint);
         if let Some(pacing) = &mut self.pacing {
-            pacing.ask(&mut self.live);
+            pacing.begin_request(&mut self.live);
         }
     }
 
@@ -161,10 +165,10 @@ impl Device {
 
     /// Performs a request and records its latency, measured from when the caller began to wait for the device.
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = self.asked.take().unwrap_or_else(Instant::now);
+        let began = self.wait_began.take().unwrap_or_else(Instant::now);
         let done = work(self);
         match &mut self.pacing {
-            Some(pacing) => pacing.add(Served { operation, bytes, asked: began }),
+            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, began }),
             None => self.requests.add(operation, bytes, began.elapsed()),
         }
         done
@@ -227,14 +231,15 @@ impl Device {
     /// Reads whole pages through the stack; the content IDs that it returns select the bytes.
     fn read_pages(&mut self, pages: Range<u32>, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
-            image.note_read(pages.clone());
+            image.record_read(pages.clone());
         }
-        self.note_down(Op::Read, pages.clone(), &[]);
+        self.record_request(Op::Read, pages.clone(), &[]);
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let done = self.live.read(pages.clone(), &mut found);
-        let filled =
-            done.map_err(|error| self.lost(error)).and_then(|()| self.fill(pages.start, &found, out));
+        let filled = done
+            .map_err(|error| self.convert_error(error))
+            .and_then(|()| self.fill(pages.start, &found, out));
         self.found = found;
         filled
     }
@@ -242,7 +247,7 @@ impl Device {
     fn fill(&mut self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
         for ((page, content), out) in (first..).zip(found).zip(out.chunks_exact_mut(self.page_bytes as usize))
         {
-            if self.table.get(page) == UNSETTLED {
+            if self.table.get(page) == UNKNOWN {
                 self.table.set(page, content.0);
             }
             // If the drive died in the middle of a write, it may have stored a part of that write.
@@ -296,64 +301,64 @@ impl Device {
         if self.contents.wants_sync() {
             self.sync()?;
         }
-        let mut names = std::mem::take(&mut self.names);
-        names.clear();
-        let mut kept = self.keep_all(data, &mut names);
-        if kept.is_ok()
+        let mut content_ids = std::mem::take(&mut self.content_ids);
+        content_ids.clear();
+        let mut stored = self.store_all(data, &mut content_ids);
+        if stored.is_ok()
             && let Some(image) = &mut self.image
         {
-            kept = image.write_notes(first, self.hint);
+            stored = image.record_write(first, self.hint);
         }
-        let done = match kept {
-            Ok(()) => self.write_names(first, &names).map_err(|error| self.lost(error)),
+        let done = match stored {
+            Ok(()) => self.write_contents(first, &content_ids).map_err(|error| self.convert_error(error)),
             Err(error) => {
-                names.iter().for_each(|name| self.contents.give_up(name.0));
+                content_ids.iter().for_each(|content_id| self.contents.release(content_id.0));
                 Err(error.into())
             }
         };
-        self.names = names;
+        self.content_ids = content_ids;
         done
     }
 
-    fn keep_all(&mut self, data: &[u8], names: &mut Vec<Content>) -> io::Result<()> {
+    fn store_all(&mut self, data: &[u8], content_ids: &mut Vec<Content>) -> io::Result<()> {
         if let Some(image) = &mut self.image {
             image.begin_write();
         }
         self.contents.begin_write();
         for page in data.chunks_exact(self.page_bytes as usize) {
-            let (name, held) = self.contents.keep(page)?;
-            names.push(Content(name));
+            let (content_id, stored) = self.contents.store(page)?;
+            content_ids.push(Content(content_id));
             if let Some(image) = &mut self.image {
-                image.add_page(name, &held);
+                image.add_page(content_id, &stored);
             }
         }
         Ok(())
     }
 
     /// Writes pages whose contents are stored already.
-    fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
-        let pages = first..first + names.len() as u32;
-        self.note_down(Op::Write, pages.clone(), names);
+    fn write_contents(&mut self, first: u32, content_ids: &[Content]) -> Result<(), LayerError> {
+        let pages = first..first + content_ids.len() as u32;
+        self.record_request(Op::Write, pages.clone(), content_ids);
         let was_dead = self.live.end_of_life().is_some();
-        if let Err(error) = self.live.write(first, names, self.hint) {
-            let (taken, refused) = names.split_at(self.written_in_part(pages).len());
-            self.hold(first, taken);
+        if let Err(error) = self.live.write(first, content_ids, self.hint) {
+            let (taken, refused) = content_ids.split_at(self.written_in_part(pages).len());
+            self.set_contents(first, taken);
             // A drive that dies in the middle of a write may have stored a part of it, which must be readable.
             if was_dead || self.zones().is_some() || !error.is_end_of_life() {
-                refused.iter().for_each(|name| self.contents.give_up(name.0));
+                refused.iter().for_each(|content_id| self.contents.release(content_id.0));
             }
             return Err(error);
         }
-        self.hold(first, names);
+        self.set_contents(first, content_ids);
         self.note_written(pages);
         Ok(())
     }
 
     /// Replaces the contents of the pages from `first` on.
-    fn hold(&mut self, first: u32, names: &[Content]) {
-        for (page, name) in (first..).zip(names) {
-            let before = self.table.set(page, name.0);
-            self.contents.give_up(before);
+    fn set_contents(&mut self, first: u32, content_ids: &[Content]) {
+        for (page, content_id) in (first..).zip(content_ids) {
+            let before = self.table.set(page, content_id.0);
+            self.contents.release(before);
         }
     }
 
@@ -383,21 +388,21 @@ impl Device {
         while first < pages.end {
             let end = pages.end.min(first.saturating_add(at_once));
             if let Some(image) = &mut self.image {
-                image.note(Note::Trim(first..end))?;
+                image.record(JournalEntry::Trim(first..end))?;
             }
             self.note_trim(first..end)?;
-            self.forget(first..end).map_err(|error| self.lost(error))?;
+            self.forget(first..end).map_err(|error| self.convert_error(error))?;
             first = end;
         }
         Ok(())
     }
 
     pub(crate) fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
-        self.note_down(Op::Trim, pages.clone(), &[]);
+        self.record_request(Op::Trim, pages.clone(), &[]);
         self.live.trim(pages.clone())?;
         for page in pages {
             let before = self.table.set(page, 0);
-            self.contents.give_up(before);
+            self.contents.release(before);
         }
         Ok(())
     }
@@ -412,10 +417,10 @@ impl Device {
 
     fn flush_all(&mut self) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
-            image.note(Note::Flush)?;
+            image.record(JournalEntry::Flush)?;
         }
-        self.note_down(Op::Flush, 0..0, &[]);
-        let flushed = self.live.flush().map_err(|error| self.lost(error));
+        self.record_request(Op::Flush, 0..0, &[]);
+        let flushed = self.live.flush().map_err(|error| self.convert_error(error));
         self.sync()?;
         flushed
     }
@@ -452,33 +457,33 @@ impl Device {
     }
 
     /// Repeats a request from the journal. Errors are texts about the damage.
-    fn repeat(&mut self, note: Note<'_>) -> Result<(), String> {
+    fn repeat(&mut self, entry: JournalEntry<'_>) -> Result<(), String> {
         let (pages, page) = (self.live.logical_pages(), u64::from(self.page_bytes));
         let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
             true => Ok(()),
             false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
         };
-        let done = match note {
-            Note::Write(first, hint, written) => {
+        let done = match entry {
+            JournalEntry::Write(first, hint, written) => {
                 self.hint = hint;
                 within(&(first..first.saturating_add(written.len() as u32)))?;
                 let [offset, length] = [first, written.len() as u32].map(|pages| u64::from(pages) * page);
                 self.check_written(offset, length).map_err(|error| error.to_string())?;
-                let mut names = Vec::with_capacity(written.len());
+                let mut content_ids = Vec::with_capacity(written.len());
                 for page in written {
-                    self.contents.restore(page.name, page.slot, page.sum)?;
-                    names.push(Content(page.name));
+                    self.contents.restore(page.content_id, page.slot, page.sum)?;
+                    content_ids.push(Content(page.content_id));
                 }
-                self.write_names(first, &names)
+                self.write_contents(first, &content_ids)
             }
-            Note::Read(range) => {
+            JournalEntry::Read(range) => {
                 within(&range)?;
                 self.found.clear();
                 self.live.read(range, &mut self.found)
             }
-            Note::Trim(range) => within(&range).map(|()| self.forget(range))?,
-            Note::Flush => self.live.flush(),
-            Note::Finish(range) => {
+            JournalEntry::Trim(range) => within(&range).map(|()| self.forget(range))?,
+            JournalEntry::Flush => self.live.flush(),
+            JournalEntry::Finish(range) => {
                 within(&range)?;
                 match range.is_empty() || self.zones.is_none() {
                     true => return Err("the end of a zone that there is not".into()),

@@ -2,7 +2,7 @@
 //!
 //! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image replays all
 //! requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has the contents in slots.
-//! The file `requests` has a head and then notes, each with its checksum:
+//! The file `requests` has a head and then entries, each with its checksum:
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
@@ -10,11 +10,11 @@
 //!        for a write, per page: name u64 · slot u32 · checksum u64; and the CRC-32 of the pages
 //! ```
 //!
-//! Numbers are little endian. A note is written before the request reaches the simulated flash, and after the bytes, which go to
-//! unused slots. So `kill -9` at any instruction leaves at most one incomplete note, at the end, of a request that was not
+//! Numbers are little endian. An entry is written before the request reaches the simulated flash, and after the bytes, which go to
+//! unused slots. So `kill -9` at any instruction leaves at most one incomplete entry, at the end, of a request that was not
 //! acknowledged.
 
-use crate::contents::Held;
+use crate::contents::StoredContent;
 use crate::error::ImageError;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
@@ -27,16 +27,16 @@ const MAGIC: [u8; 8] = *b"WEARWELL";
 /// Version of the format and of the engine's behaviour. Must be increased if the format changes, or if the same requests lead to
 /// another state.
 const VERSION: u32 = 1;
-/// Bytes of a note without the pages of a write.
-const NOTE_BYTES: usize = 16;
-/// Bytes of a page in the note of a write.
+/// Bytes of an entry without the pages of a write.
+const ENTRY_BYTES: usize = 16;
+/// Bytes of a page in the entry of a write.
 const PAGE_BYTES: usize = 20;
-/// Maximum size of buffered read notes in bytes. Other notes are written at once.
-const MOST_WAITING: usize = 1 << 16;
+/// Maximum size of buffered read entries in bytes. Other entries are written at once.
+const MOST_BUFFERED: usize = 1 << 16;
 /// Length limit of the scenario in bytes.
 const LONGEST_SCENARIO: u32 = 1 << 24;
 
-/// Position of the stream hint in the first number of a note.
+/// Position of the stream hint in the first number of an entry.
 const HINT_SHIFT: u32 = 16;
 
 const WRITE: u32 = 1;
@@ -49,7 +49,7 @@ const FINISH: u32 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPage {
     /// Content ID of the page in the flash.
-    pub name: u64,
+    pub content_id: u64,
     /// Slot that holds the bytes.
     pub slot: u32,
     /// Checksum of the bytes.
@@ -58,7 +58,7 @@ pub struct WrittenPage {
 
 /// Request recorded in the journal.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Note<'a> {
+pub enum JournalEntry<'a> {
     /// Write of pages from the given first page on, with a stream hint.
     Write(u32, u16, &'a [WrittenPage]),
     /// Read of pages.
@@ -73,10 +73,10 @@ pub enum Note<'a> {
 
 /// Counts of the replay when an image is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Noted {
+pub struct ReplayCounts {
     /// Requests that were replayed.
     pub requests: u64,
-    /// Bytes of an incomplete note at the end.
+    /// Bytes of an incomplete entry at the end.
     pub torn_bytes: u64,
 }
 
@@ -85,37 +85,37 @@ pub struct Image {
     folder: PathBuf,
     requests: File,
     pages: File,
-    /// Bytes of complete notes in the journal.
+    /// Bytes of complete entries in the journal.
     length: u64,
-    waiting: Vec<u8>,
+    buffered: Vec<u8>,
     /// Pages of the current write, encoded.
-    writing: Vec<u8>,
+    current_write: Vec<u8>,
     /// True if the journal could neither be written nor cut back to its old length.
     broken: bool,
 }
 
-/// Counts of the notes in a journal.
+/// Counts of the entries in a journal.
 #[derive(Clone, Debug)]
 pub struct JournalCensus {
     /// Scenario of the drive.
     pub scenario: Scenario,
     /// Notes of writes, reads, trims, flushes and finished zones.
-    pub notes: [u64; 5],
+    pub entries: [u64; 5],
     /// Pages written.
     pub written_pages: u64,
-    /// Bytes of an incomplete note at the end.
+    /// Bytes of an incomplete entry at the end.
     pub torn_bytes: u64,
     /// Bytes of the journal and of the file of pages.
     pub bytes: [u64; 2],
 }
 
-/// Reads the journal in the folder `at` without changing it, and calls `visit` with every note.
+/// Reads the journal in the folder `at` without changing it, and calls `visit` with every entry.
 ///
 /// # Errors
 /// Fails if the journal is missing, in use or damaged. Errors of `visit` are passed on.
-pub fn look<E: From<ImageError>>(
+pub fn read_journal<E: From<ImageError>>(
     at: &Path,
-    mut visit: impl FnMut(&Note<'_>) -> Result<(), E>,
+    mut visit: impl FnMut(&JournalEntry<'_>) -> Result<(), E>,
 ) -> Result<JournalCensus, E> {
     let failed = |problem: String| ImageError::new(&at.join("requests"), problem);
     let io = |error: io::Error| failed(error.to_string());
@@ -128,37 +128,37 @@ pub fn look<E: From<ImageError>>(
     let bytes = file.metadata().map_err(io)?.len();
     let pages = std::fs::metadata(at.join("pages")).map_err(io)?.len();
     let mut census =
-        JournalCensus { scenario, notes: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
-    let mut notes = Notes { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
+        JournalCensus { scenario, entries: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
+    let mut reader = EntryReader { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
     let mut left = bytes - head.len() as u64;
     while left > 0 {
-        let number = census.notes.iter().sum::<u64>() + 1;
-        let read = notes.next(left).map_err(io)?;
-        let Some((note, length)) =
+        let number = census.entries.iter().sum::<u64>() + 1;
+        let read = reader.next(left).map_err(io)?;
+        let Some((entry, length)) =
             read.map_err(|problem| failed(format!("is damaged: note {number}: {problem}")))?
         else {
             census.torn_bytes = left;
             break;
         };
-        let kind = match &note {
-            Note::Write(_, _, pages) => {
+        let kind = match &entry {
+            JournalEntry::Write(_, _, pages) => {
                 census.written_pages += pages.len() as u64;
                 0
             }
-            Note::Read(_) => 1,
-            Note::Trim(_) => 2,
-            Note::Flush => 3,
-            Note::Finish(_) => 4,
+            JournalEntry::Read(_) => 1,
+            JournalEntry::Trim(_) => 2,
+            JournalEntry::Flush => 3,
+            JournalEntry::Finish(_) => 4,
         };
-        census.notes[kind] += 1;
-        visit(&note)?;
+        census.entries[kind] += 1;
+        visit(&entry)?;
         left -= length;
     }
     Ok(census)
 }
 
 /// Image whose journal was not yet replayed.
-pub struct Closed(Image);
+pub struct UnreplayedImage(Image);
 
 impl Image {
     /// True if the folder has a journal.
@@ -170,7 +170,11 @@ impl Image {
     ///
     /// # Errors
     /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
-    pub fn open(at: &Path, scenario: &Scenario, page_bytes: u32) -> Result<(Closed, File), ImageError> {
+    pub fn open(
+        at: &Path,
+        scenario: &Scenario,
+        page_bytes: u32,
+    ) -> Result<(UnreplayedImage, File), ImageError> {
         let failed = |name: &str, problem: String| ImageError::new(&at.join(name), problem);
         let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
         let is_new = !Image::is_there(at);
@@ -201,11 +205,11 @@ impl Image {
             requests,
             pages: pages.try_clone().map_err(io("pages"))?,
             length: head.len() as u64,
-            waiting: Vec::new(),
-            writing: Vec::new(),
+            buffered: Vec::new(),
+            current_write: Vec::new(),
             broken: false,
         };
-        Ok((Closed(image), pages))
+        Ok((UnreplayedImage(image), pages))
     }
 
     /// Builds the error for a file that could not be read or written.
@@ -228,34 +232,34 @@ impl Image {
 
     /// Begins a write: its pages follow in calls of [`Image::add_page`].
     pub fn begin_write(&mut self) {
-        self.writing.clear();
+        self.current_write.clear();
     }
 
     /// Adds a page to the current write.
-    pub fn add_page(&mut self, name: u64, held: &Held) {
-        self.writing.extend(name.to_le_bytes());
-        self.writing.extend(held.slot.to_le_bytes());
-        self.writing.extend(held.sum.to_le_bytes());
+    pub fn add_page(&mut self, content_id: u64, stored: &StoredContent) {
+        self.current_write.extend(content_id.to_le_bytes());
+        self.current_write.extend(stored.slot.to_le_bytes());
+        self.current_write.extend(stored.sum.to_le_bytes());
     }
 
     /// Records the write of the added pages to `first` and the pages after it, with a stream hint.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
-    pub fn write_notes(&mut self, first: u32, hint: u16) -> io::Result<()> {
-        let pages = (self.writing.len() / PAGE_BYTES) as u32;
-        self.waiting.extend(note(WRITE | u32::from(hint) << HINT_SHIFT, first, pages));
-        self.waiting.extend(&self.writing);
-        self.waiting.extend(crc32fast::hash(&self.writing).to_le_bytes());
-        self.send()
+    pub fn record_write(&mut self, first: u32, hint: u16) -> io::Result<()> {
+        let pages = (self.current_write.len() / PAGE_BYTES) as u32;
+        self.buffered.extend(encode_entry(WRITE | u32::from(hint) << HINT_SHIFT, first, pages));
+        self.buffered.extend(&self.current_write);
+        self.buffered.extend(crc32fast::hash(&self.current_write).to_le_bytes());
+        self.write_buffered()
     }
 
-    /// Records a read. Reads only affect statistics, so their notes are buffered until the next other note.
-    pub fn note_read(&mut self, pages: Range<u32>) {
-        self.waiting.extend(note(READ, pages.start, pages.end - pages.start));
-        if self.waiting.len() >= MOST_WAITING {
+    /// Records a read. Reads only affect statistics, so their entries are buffered until the next other entry.
+    pub fn record_read(&mut self, pages: Range<u32>) {
+        self.buffered.extend(encode_entry(READ, pages.start, pages.end - pages.start));
+        if self.buffered.len() >= MOST_BUFFERED {
             // Recording a read may fail silently: the next write reports the error.
-            let _ = self.send();
+            let _ = self.write_buffered();
         }
     }
 
@@ -263,32 +267,36 @@ impl Image {
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
-    pub fn note(&mut self, what: Note<'_>) -> io::Result<()> {
-        match what {
-            Note::Write(..) => unreachable!("writes are noted page by page"),
-            Note::Read(pages) => self.note_read(pages),
-            Note::Trim(pages) => self.waiting.extend(note(TRIM, pages.start, pages.end - pages.start)),
-            Note::Flush => self.waiting.extend(note(FLUSH, 0, 0)),
-            Note::Finish(pages) => self.waiting.extend(note(FINISH, pages.start, pages.end - pages.start)),
+    pub fn record(&mut self, entry: JournalEntry<'_>) -> io::Result<()> {
+        match entry {
+            JournalEntry::Write(..) => unreachable!("writes are noted page by page"),
+            JournalEntry::Read(pages) => self.record_read(pages),
+            JournalEntry::Trim(pages) => {
+                self.buffered.extend(encode_entry(TRIM, pages.start, pages.end - pages.start))
+            }
+            JournalEntry::Flush => self.buffered.extend(encode_entry(FLUSH, 0, 0)),
+            JournalEntry::Finish(pages) => {
+                self.buffered.extend(encode_entry(FINISH, pages.start, pages.end - pages.start))
+            }
         }
-        self.send()
+        self.write_buffered()
     }
 
-    /// Writes the buffered notes: all or none.
-    fn send(&mut self) -> io::Result<()> {
+    /// Writes the buffered entries: all or none.
+    fn write_buffered(&mut self) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other("the journal of the image could not be written before"));
         }
-        let written = self.requests.write_all(&self.waiting);
+        let written = self.requests.write_all(&self.buffered);
         match written {
-            Ok(()) => self.length += self.waiting.len() as u64,
+            Ok(()) => self.length += self.buffered.len() as u64,
             Err(_) => {
                 let cut = self.requests.set_len(self.length);
                 let back = self.requests.seek(SeekFrom::Start(self.length));
                 self.broken = cut.is_err() || back.is_err();
             }
         }
-        self.waiting.clear();
+        self.buffered.clear();
         written
     }
 
@@ -297,64 +305,64 @@ impl Image {
     /// # Errors
     /// Fails if the journal cannot be written.
     pub fn sync(&mut self) -> io::Result<()> {
-        if !self.waiting.is_empty() {
-            self.send()?;
+        if !self.buffered.is_empty() {
+            self.write_buffered()?;
         }
         self.requests.sync_data()
     }
 }
 
-impl Closed {
-    /// Replays the journal, note by note.
+impl UnreplayedImage {
+    /// Replays the journal, entry by entry.
     ///
     /// # Errors
-    /// Fails if the journal is damaged or `repeat` refuses a note.
+    /// Fails if the journal is damaged or `repeat` refuses an entry.
     pub fn replay(
         self,
-        mut repeat: impl FnMut(Note<'_>) -> Result<(), String>,
-    ) -> Result<(Image, Noted), ImageError> {
-        let Closed(mut image) = self;
+        mut repeat: impl FnMut(JournalEntry<'_>) -> Result<(), String>,
+    ) -> Result<(Image, ReplayCounts), ImageError> {
+        let UnreplayedImage(mut image) = self;
         let bytes = image.requests.metadata().map_err(|error| image.failed(error))?.len();
         let reader = image.requests.try_clone().map_err(|error| image.failed(error))?;
-        let mut reader = Notes { source: BufReader::with_capacity(1 << 20, reader), pages: Vec::new() };
-        let mut noted = Noted::default();
-        let at = |image: &Image, noted: &Noted, problem: String| {
-            image.damaged(format!("note {} of `requests`: {problem}", noted.requests + 1))
+        let mut reader = EntryReader { source: BufReader::with_capacity(1 << 20, reader), pages: Vec::new() };
+        let mut counts = ReplayCounts::default();
+        let at = |image: &Image, counts: &ReplayCounts, problem: String| {
+            image.damaged(format!("note {} of `requests`: {problem}", counts.requests + 1))
         };
         while image.length < bytes {
             let left = bytes - image.length;
             let read = reader.next(left).map_err(|error| image.failed(error))?;
-            match read.map_err(|problem| at(&image, &noted, problem.into()))? {
-                Some((note, length)) => {
-                    repeat(note).map_err(|problem| at(&image, &noted, problem))?;
+            match read.map_err(|problem| at(&image, &counts, problem.into()))? {
+                Some((entry, length)) => {
+                    repeat(entry).map_err(|problem| at(&image, &counts, problem))?;
                     image.length += length;
-                    noted.requests += 1;
+                    counts.requests += 1;
                 }
                 None => {
-                    noted.torn_bytes = left;
+                    counts.torn_bytes = left;
                     image.requests.set_len(image.length).map_err(|error| image.failed(error))?;
                     break;
                 }
             }
         }
         image.requests.seek(SeekFrom::Start(image.length)).map_err(|error| image.failed(error))?;
-        Ok((image, noted))
+        Ok((image, counts))
     }
 }
 
-/// Reader of notes.
-struct Notes<R> {
+/// Reader of entries.
+struct EntryReader<R> {
     source: R,
     pages: Vec<WrittenPage>,
 }
 
-impl<R: Read> Notes<R> {
-    /// Returns the next note and its length in bytes, or `None` if the `left` remaining bytes are an incomplete note.
-    fn next(&mut self, left: u64) -> io::Result<Result<Option<(Note<'_>, u64)>, &'static str>> {
-        if left < NOTE_BYTES as u64 {
+impl<R: Read> EntryReader<R> {
+    /// Returns the next entry and its length in bytes, or `None` if the `left` remaining bytes are an incomplete entry.
+    fn next(&mut self, left: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
+        if left < ENTRY_BYTES as u64 {
             return Ok(Ok(None));
         }
-        let mut head = [0; NOTE_BYTES];
+        let mut head = [0; ENTRY_BYTES];
         self.source.read_exact(&mut head)?;
         let [kind, first, count, sum] = numbers(&head);
         let hint = (kind >> HINT_SHIFT) as u16;
@@ -362,25 +370,28 @@ impl<R: Read> Notes<R> {
             return Ok(Err("its checksum is another"));
         }
         let Some(end) = first.checked_add(count) else { return Ok(Err("it has too many pages")) };
-        let note = match kind & !(u32::MAX << HINT_SHIFT) {
+        let entry = match kind & !(u32::MAX << HINT_SHIFT) {
             kind if hint != 0 && kind != WRITE => return Ok(Err("it has a hint and is no write")),
-            READ => Note::Read(first..end),
-            TRIM => Note::Trim(first..end),
-            FLUSH => Note::Flush,
-            FINISH => Note::Finish(first..end),
+            READ => JournalEntry::Read(first..end),
+            TRIM => JournalEntry::Trim(first..end),
+            FLUSH => JournalEntry::Flush,
+            FINISH => JournalEntry::Finish(first..end),
             WRITE => {
                 let body = u64::from(count) * PAGE_BYTES as u64 + 4;
-                if left < NOTE_BYTES as u64 + body {
+                if left < ENTRY_BYTES as u64 + body {
                     return Ok(Ok(None));
                 }
                 if !self.read_pages(count)? {
                     return Ok(Err("the checksum of its pages is another"));
                 }
-                return Ok(Ok(Some((Note::Write(first, hint, &self.pages), NOTE_BYTES as u64 + body))));
+                return Ok(Ok(Some((
+                    JournalEntry::Write(first, hint, &self.pages),
+                    ENTRY_BYTES as u64 + body,
+                ))));
             }
             _ => return Ok(Err("its kind is unknown")),
         };
-        Ok(Ok(Some((note, NOTE_BYTES as u64))))
+        Ok(Ok(Some((entry, ENTRY_BYTES as u64))))
     }
 
     /// Reads the pages of a write. Returns false if their checksum is wrong.
@@ -393,7 +404,7 @@ impl<R: Read> Notes<R> {
             hash.update(&page);
             let [low, high, slot, sum_low, sum_high] = numbers(&page);
             let long = |low, high| u64::from(low) | u64::from(high) << 32;
-            self.pages.push(WrittenPage { name: long(low, high), slot, sum: long(sum_low, sum_high) });
+            self.pages.push(WrittenPage { content_id: long(low, high), slot, sum: long(sum_low, sum_high) });
         }
         let mut sum = [0; 4];
         self.source.read_exact(&mut sum)?;
@@ -407,8 +418,8 @@ fn numbers<const N: usize>(bytes: &[u8]) -> [u32; N] {
     std::array::from_fn(|at| u32::from_le_bytes(numbers[at]))
 }
 
-fn note(kind: u32, first: u32, pages: u32) -> [u8; NOTE_BYTES] {
-    let mut bytes = [0; NOTE_BYTES];
+fn encode_entry(kind: u32, first: u32, pages: u32) -> [u8; ENTRY_BYTES] {
+    let mut bytes = [0; ENTRY_BYTES];
     for (place, number) in bytes.chunks_exact_mut(4).zip([kind, first, pages]) {
         place.copy_from_slice(&number.to_le_bytes());
     }
@@ -428,7 +439,7 @@ fn head(scenario: &Scenario, page_bytes: u32) -> Vec<u8> {
     head
 }
 
-/// Creates a journal without notes. It gets its name only when it is complete.
+/// Creates a journal without entries. It gets its name only when it is complete.
 fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(head)?;

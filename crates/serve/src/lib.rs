@@ -1,35 +1,35 @@
 //! Live block devices backed by simulated stacks.
 //!
-//! A [`Device`] is the engine of the simulations plus real bytes for its pages. Clients reach it by the transports in [`DOORS`]:
-//! [`nbd`] (Network Block Device protocol), [`fuse`] (a file) and [`vhost_user`] (a device of a virtual machine). A device lives
-//! as long as the process, or is kept as its [`flash`] in files, or as an [`image`] with a journal.
+//! A [`Device`] is the engine of the simulations plus real bytes for its pages. Clients reach it by the transports in
+//! [`TRANSPORTS`]: [`nbd`] (Network Block Device protocol), [`fuse`] (a file) and [`vhost_user`] (a device of a virtual machine).
+//! A device lives as long as the process, or is kept as its [`flash`] in files, or as an [`image`] with a journal.
 
 mod contents;
 pub mod device;
-pub mod door;
-mod doors;
 mod error;
 pub mod flash;
 pub mod fuse;
 pub mod image;
 pub mod nbd;
 mod pacing;
-pub mod plug;
 mod polling;
 pub mod power;
+pub mod power_switch;
 mod recording;
 mod requests;
 mod shared;
 pub mod sockets;
 mod status;
 mod table;
+pub mod transport;
+mod transports;
 pub mod vhost_user;
 
 pub use contents::checksum;
 pub use device::{Device, Zones};
-pub use doors::DOORS;
 pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;
-pub use requests::{Operation, Requests, Served};
+pub use requests::{Operation, RequestStats, Requests};
 pub use shared::SharedDevice;
 pub use status::{FORM, LatencyPercentile, Reading, RequestReading, Status};
+pub use transports::TRANSPORTS;

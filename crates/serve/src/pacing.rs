@@ -7,7 +7,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_stack::{Live, Scenario};
 
 /// Longest interval between two checks of a request whose end is not yet known.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Speed at which a device answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,26 +32,26 @@ impl Speed {
 pub struct Pacing {
     began: Instant,
     /// Requests that callers wait for, and the time at which each ends, if known.
-    waited_for: HashMap<u64, Option<u64>>,
+    awaited: HashMap<u64, Option<u64>>,
     /// Number of the first stack request of the current device request.
     first: u64,
     /// Requests done since then; they are counted when their time is over.
-    in_hand: Vec<Served>,
+    uncounted: Vec<CompletedRequest>,
     ended: Vec<(u64, u64)>,
 }
 
 /// A request that was done, with the time at which its caller began to wait.
-pub struct Served {
+pub struct CompletedRequest {
     pub operation: Operation,
     pub bytes: u64,
-    pub asked: Instant,
+    pub began: Instant,
 }
 
 /// Completion that a caller must wait for. It is the end of the last stack request that the caller's request caused.
-pub struct Owed {
+pub struct Completion {
     /// Number of the stack request, or `None` if nothing reached the stack.
     number: Option<u64>,
-    pub served: Vec<Served>,
+    pub served: Vec<CompletedRequest>,
 }
 
 /// Remaining wait.
@@ -61,7 +61,7 @@ pub enum Wait {
     /// The wait ends at this time.
     Until(Instant),
     /// The end is not known; check again at this time.
-    AskAgain(Instant),
+    Recheck(Instant),
 }
 
 impl Pacing {
@@ -70,63 +70,63 @@ impl Pacing {
         live.start_clock();
         Pacing {
             began: Instant::now(),
-            waited_for: HashMap::new(),
+            awaited: HashMap::new(),
             first: 0,
-            in_hand: Vec::new(),
+            uncounted: Vec::new(),
             ended: Vec::new(),
         }
     }
 
     /// Begins a request by a caller that now holds the device.
-    pub fn ask(&mut self, live: &mut Live) {
-        self.tell(live);
+    pub fn begin_request(&mut self, live: &mut Live) {
+        self.advance_clock(live);
         self.first = live.next_number().unwrap_or(0);
     }
 
     /// Advances the stack to the current time.
-    fn tell(&self, live: &mut Live) {
+    fn advance_clock(&self, live: &mut Live) {
         live.set_now(nanoseconds(self.began.elapsed()));
     }
 
     /// Adds a request that must be waited for.
-    pub fn add(&mut self, served: Served) {
-        self.in_hand.push(served);
+    pub fn add(&mut self, served: CompletedRequest) {
+        self.uncounted.push(served);
     }
 
     /// Returns the completion of the requests done since the last call, or `None` if there are none.
-    pub fn owed(&mut self, live: &Live) -> Option<Owed> {
-        if self.in_hand.is_empty() {
+    pub fn take_completion(&mut self, live: &Live) -> Option<Completion> {
+        if self.uncounted.is_empty() {
             return None;
         }
         let number = live.next_number().filter(|&next| next > self.first).map(|next| next - 1);
-        self.waited_for.extend(number.map(|number| (number, None)));
-        Some(Owed { number, served: std::mem::take(&mut self.in_hand) })
+        self.awaited.extend(number.map(|number| (number, None)));
+        Some(Completion { number, served: std::mem::take(&mut self.uncounted) })
     }
 
     /// Returns the remaining wait of a completion, as far as it is known.
-    pub fn wait(&mut self, live: &mut Live, owed: &Owed) -> Wait {
-        self.tell(live);
+    pub fn wait(&mut self, live: &mut Live, completion: &Completion) -> Wait {
+        self.advance_clock(live);
         let next_ns = live.settle(&mut self.ended);
         for (number, end_ns) in self.ended.drain(..) {
-            if let Some(end) = self.waited_for.get_mut(&number) {
+            if let Some(end) = self.awaited.get_mut(&number) {
                 *end = Some(end_ns);
             }
         }
         let at = |ns: u64| self.began + Duration::from_nanos(ns);
-        match owed.number.and_then(|number| self.waited_for.get(&number)) {
+        match completion.number.and_then(|number| self.awaited.get(&number)) {
             Some(Some(end_ns)) if at(*end_ns) > Instant::now() => Wait::Until(at(*end_ns)),
             Some(None) => {
-                let latest = Instant::now() + LOOK_AGAIN;
-                Wait::AskAgain(next_ns.map_or(latest, |next_ns| at(next_ns).min(latest)))
+                let latest = Instant::now() + RECHECK_INTERVAL;
+                Wait::Recheck(next_ns.map_or(latest, |next_ns| at(next_ns).min(latest)))
             }
             _ => Wait::Over,
         }
     }
 
     /// Forgets a completion that is no longer waited for.
-    pub fn let_go(&mut self, owed: &Owed) {
-        if let Some(number) = owed.number {
-            self.waited_for.remove(&number);
+    pub fn forget(&mut self, completion: &Completion) {
+        if let Some(number) = completion.number {
+            self.awaited.remove(&number);
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// Longest poll: a few times the cost of waking a thread.
 const LONGEST: Duration = Duration::from_micros(50);
 /// Spin-loop iterations between two checks.
-const LOOKS_APART: u32 = 16;
+const SPINS_PER_CHECK: u32 = 16;
 /// Number of further threads of this process that may poll now.
-static SEATS: LazyLock<AtomicUsize> = LazyLock::new(|| {
+static PERMITS: LazyLock<AtomicUsize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     AtomicUsize::new(processors / 2)
 });
@@ -22,50 +22,50 @@ static SEATS: LazyLock<AtomicUsize> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub struct Polling {
     pays: bool,
-    slept_at: Option<Instant>,
+    sleep_began: Option<Instant>,
 }
 
 impl Polling {
     /// Polls `find` for a short time if polling pays off. Returns the first result.
-    pub fn look<T>(&self, mut find: impl FnMut() -> Option<T>) -> Option<T> {
-        let _seat = if self.pays { Seat::take()? } else { return None };
+    pub fn poll<T>(&self, mut find: impl FnMut() -> Option<T>) -> Option<T> {
+        let _permit = if self.pays { PollPermit::take()? } else { return None };
         let until = Instant::now() + LONGEST;
         loop {
             let found = find();
             if found.is_some() || Instant::now() >= until {
                 return found;
             }
-            (0..LOOKS_APART).for_each(|_| std::hint::spin_loop());
+            (0..SPINS_PER_CHECK).for_each(|_| std::hint::spin_loop());
         }
     }
 
     /// Records that the thread is about to sleep.
-    pub fn sleeps(&mut self, now: Instant) {
+    pub fn before_sleep(&mut self, now: Instant) {
         self.pays = false;
-        self.slept_at = Some(now);
+        self.sleep_began = Some(now);
     }
 
     /// Records that the thread was woken.
-    pub fn woken(&mut self, now: Instant) {
-        if let Some(slept_at) = self.slept_at.take() {
-            self.pays = now.saturating_duration_since(slept_at) < LONGEST;
+    pub fn after_sleep(&mut self, now: Instant) {
+        if let Some(sleep_began) = self.sleep_began.take() {
+            self.pays = now.saturating_duration_since(sleep_began) < LONGEST;
         }
     }
 }
 
 /// Permission to poll, returned when dropped.
-struct Seat;
+struct PollPermit;
 
-impl Seat {
+impl PollPermit {
     fn take() -> Option<Self> {
-        let taken = SEATS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |free| free.checked_sub(1));
-        taken.ok().map(|_| Seat)
+        let taken = PERMITS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |free| free.checked_sub(1));
+        taken.ok().map(|_| PollPermit)
     }
 }
 
-impl Drop for Seat {
+impl Drop for PollPermit {
     fn drop(&mut self) {
-        SEATS.fetch_add(1, Ordering::Relaxed);
+        PERMITS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -78,30 +78,30 @@ mod tests {
         let start = Instant::now();
         let at = |microseconds: u64| start + Duration::from_micros(microseconds);
         let mut polling = Polling::default();
-        polling.woken(at(0));
+        polling.after_sleep(at(0));
         assert!(!polling.pays, "nothing is known yet");
-        polling.sleeps(at(2));
-        polling.woken(at(51));
+        polling.before_sleep(at(2));
+        polling.after_sleep(at(51));
         assert!(polling.pays);
-        polling.woken(at(170));
+        polling.after_sleep(at(170));
         assert!(polling.pays, "it had not slept");
-        polling.sleeps(at(230));
+        polling.before_sleep(at(230));
         assert!(!polling.pays);
-        polling.woken(at(280));
+        polling.after_sleep(at(280));
         assert!(!polling.pays, "that was too long");
     }
 
     #[test]
     fn poll_ends_with_a_result_or_after_time_limit() {
-        let polling = Polling { pays: true, slept_at: None };
-        let mut looks = 0;
-        let found = polling.look(|| {
-            looks += 1;
-            (looks == 3).then_some(looks)
+        let polling = Polling { pays: true, sleep_began: None };
+        let mut polls = 0;
+        let found = polling.poll(|| {
+            polls += 1;
+            (polls == 3).then_some(polls)
         });
         // With one processor no thread may poll, and other threads may hold all permits.
-        assert!(found == Some(3) || looks == 0);
-        assert_eq!(polling.look(|| None::<()>), None);
-        assert_eq!(Polling::default().look(|| Some(())), None, "it does not pay");
+        assert!(found == Some(3) || polls == 0);
+        assert_eq!(polling.poll(|| None::<()>), None);
+        assert_eq!(Polling::default().poll(|| Some(())), None, "it does not pay");
     }
 }

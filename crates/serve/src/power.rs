@@ -3,8 +3,8 @@
 use crate::contents::Contents;
 use crate::device::Device;
 use crate::error::{DeviceError, ImageError, OpenError};
-use crate::flash::{KeptDrive, Opened, PowerCut, is_flash};
-use crate::image::{Image, Noted};
+use crate::flash::{KeptDrive, OpenReport, PowerCut, is_flash};
+use crate::image::{Image, ReplayCounts};
 use crate::pacing::Speed;
 use crate::table::Table;
 use std::io;
@@ -21,7 +21,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::in_memory`]; also if the folder has other contents, or the image is of another scenario, in use, or damaged.
-    pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, Noted), OpenError> {
+    pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, ReplayCounts), OpenError> {
         Device::in_image_at(scenario, at, Speed::Full)
     }
 
@@ -29,11 +29,15 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::in_image`]; also if a timed device has no timing model.
-    pub fn in_image_at(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
+    pub fn in_image_at(
+        scenario: &Scenario,
+        at: &Path,
+        speed: Speed,
+    ) -> Result<(Self, ReplayCounts), OpenError> {
         if speed == Speed::Full {
             let plan = Live::kept_plan(scenario)?;
             if is_flash(at) || !Image::is_there(at) && plan.refusal.is_none() {
-                return Ok((Device::in_flash(plan, at)?, Noted::default()));
+                return Ok((Device::in_flash(plan, at)?, ReplayCounts::default()));
             }
         } else if is_flash(at) {
             let problem =
@@ -59,7 +63,7 @@ impl Device {
         let mut device = Device::of(live, contents, None);
         device.kept = Some(kept);
         if !is_new {
-            device.unsettle().map_err(|error| match error {
+            device.mark_unknown().map_err(|error| match error {
                 DeviceError::Image(error) => OpenError::Image(error),
                 other => OpenError::Image(ImageError::new(at, other.to_string())),
             })?;
@@ -68,7 +72,7 @@ impl Device {
     }
 
     /// Returns the results of the last opening of the flash, if it is kept in files.
-    pub fn opened(&self) -> Option<Opened> {
+    pub fn opened(&self) -> Option<OpenReport> {
         Some(self.kept.as_ref()?.image.opened())
     }
 
@@ -82,7 +86,7 @@ impl Device {
     ///
     /// # Errors
     /// Fails if the flash is not kept in files or the drive does not recover.
-    pub fn cut_power(&mut self, cut: PowerCut) -> Result<Option<Opened>, DeviceError> {
+    pub fn cut_power(&mut self, cut: PowerCut) -> Result<Option<OpenReport>, DeviceError> {
         let Some(kept) = &self.kept else { return Err(DeviceError::NoFlash) };
         if cut.after > 0 || cut.torn {
             kept.image.cut(Some(cut));
@@ -94,7 +98,7 @@ impl Device {
     }
 
     /// Converts an error of the stack. After a power loss it restarts the drive first.
-    pub(crate) fn lost(&mut self, error: LayerError) -> DeviceError {
+    pub(crate) fn convert_error(&mut self, error: LayerError) -> DeviceError {
         let Some(kept) = self.kept.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
         if let Some(problem) = kept.image.failure() {
             return DeviceError::Content(io::Error::other(problem));
@@ -105,20 +109,20 @@ impl Device {
     /// Restores the power: reads the whole state from the files again, as a new process would.
     fn restart(&mut self) -> Result<(), DeviceError> {
         let kept = self.kept.as_mut().ok_or(DeviceError::NoFlash)?;
-        self.live = kept.come_back()?;
-        self.unsettle()
+        self.live = kept.recover()?;
+        self.mark_unknown()
     }
 
     /// Marks the content of each page as unknown, and repeats trims that the battery recorded.
-    fn unsettle(&mut self) -> Result<(), DeviceError> {
-        self.table = Table::unsettled(self.live.logical_pages());
+    fn mark_unknown(&mut self) -> Result<(), DeviceError> {
+        self.table = Table::unknown(self.live.logical_pages());
         let Some(kept) = &mut self.kept else { return Ok(()) };
         let Some(battery) = kept.battery.as_mut() else { return Ok(()) };
-        kept.image.begin_names_at(battery.first_free_name());
+        kept.image.reserve_ids(battery.first_free_id());
         if battery.is_empty() {
             return Ok(());
         }
-        let trimmed = battery.since(&kept.image.newest_names()?);
+        let trimmed = battery.since(&kept.image.newest_ids()?);
         let image = kept.image.clone();
         image.note_trimmed(trimmed.len() as u64);
         let pages = self.live.logical_pages();
@@ -132,7 +136,7 @@ impl Device {
     pub(crate) fn note_trim(&mut self, pages: Range<u32>) -> io::Result<()> {
         let Some(KeptDrive { battery: Some(battery), image, .. }) = &mut self.kept else { return Ok(()) };
         let table = &self.table;
-        battery.trim(pages.filter(|page| table.get(*page) != 0), image.mark())
+        battery.trim(pages.filter(|page| table.get(*page) != 0), image.next_id())
     }
 
     /// Records in the battery, if there is one, that pages were written.

@@ -33,7 +33,7 @@ impl Recording {
     }
 
     /// Records a request of whole pages; for a write also the contents and the stream hint.
-    pub(crate) fn add(&mut self, op: Op, pages: Range<u32>, names: &[Content], hint: u16) {
+    pub(crate) fn add(&mut self, op: Op, pages: Range<u32>, content_ids: &[Content], hint: u16) {
         if self.problem.is_some() {
             return;
         }
@@ -48,12 +48,12 @@ impl Recording {
             hint,
         };
         let recorded = if self.has_digests && op == Op::Write {
-            let lines = (pages.start..).step_by(PAGES_IN_LINE).zip(names.chunks(PAGES_IN_LINE));
+            let lines = (pages.start..).step_by(PAGES_IN_LINE).zip(content_ids.chunks(PAGES_IN_LINE));
             let mut digests = Vec::new();
-            lines.into_iter().try_for_each(|(first, names)| {
+            lines.into_iter().try_for_each(|(first, content_ids)| {
                 digests.clear();
-                digests.extend(names.iter().map(digest));
-                self.recorder.record(&request(first..first + names.len() as u32), &digests)
+                digests.extend(content_ids.iter().map(digest));
+                self.recorder.record(&request(first..first + content_ids.len() as u32), &digests)
             })
         } else {
             self.recorder.record(&request(pages), &[])

@@ -35,7 +35,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Statistics of one kind of request.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct RequestStats {
     /// Bytes read, written or trimmed.
     pub bytes: u64,
     /// Sum of all latencies.
@@ -47,9 +47,9 @@ pub struct Served {
 
 /// Statistics of all requests so far, by kind. Requests beyond the end of the device are not counted.
 #[derive(Clone, Debug)]
-pub struct Requests([Served; Operation::ALL.len()]);
+pub struct Requests([RequestStats; Operation::ALL.len()]);
 
-impl Served {
+impl RequestStats {
     /// Returns the number of requests.
     pub fn count(&self) -> u64 {
         self.latencies_ns.len()
@@ -59,7 +59,7 @@ impl Served {
 impl Default for Requests {
     fn default() -> Self {
         let latencies_ns = Histogram::new_with_max(LONGEST_NS, DIGITS).expect("digits that there are");
-        Requests(Operation::ALL.map(|_| Served {
+        Requests(Operation::ALL.map(|_| RequestStats {
             bytes: 0,
             total: Duration::ZERO,
             latencies_ns: latencies_ns.clone(),
@@ -70,15 +70,15 @@ impl Default for Requests {
 impl Requests {
     /// Counts a request.
     pub fn add(&mut self, operation: Operation, bytes: u64, took: Duration) {
-        let served = &mut self.0[operation as usize];
-        served.bytes += bytes;
-        served.total += took;
+        let stats = &mut self.0[operation as usize];
+        stats.bytes += bytes;
+        stats.total += took;
         // Latencies over a minute are recorded as a minute.
-        served.latencies_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        stats.latencies_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Returns the statistics of one kind.
-    pub fn of(&self, operation: Operation) -> &Served {
+    pub fn of(&self, operation: Operation) -> &RequestStats {
         &self.0[operation as usize]
     }
 }

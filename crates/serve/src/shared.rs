@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::error::DeviceError;
-use crate::pacing::{Owed, Wait};
+use crate::pacing::{Completion, Wait};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -35,37 +35,37 @@ impl SharedDevice {
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        let (done, owed) = self.done(work)?;
-        if let Some(owed) = owed {
-            self.wait(&owed);
+        let (done, completion) = self.run(work)?;
+        if let Some(completion) = completion {
+            self.wait(&completion);
         }
         done
     }
 
     /// Runs `work`, and returns the completion to wait for.
-    fn done<T>(
+    fn run<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
-    ) -> Result<(Result<T, DeviceError>, Option<Owed>), DeviceError> {
-        let asked = Instant::now();
+    ) -> Result<(Result<T, DeviceError>, Option<Completion>), DeviceError> {
+        let began = Instant::now();
         // A poisoned lock is harmless: the device is consistent between requests.
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
-        device.was_asked(asked, self.hint);
+        device.begin_request(began, self.hint);
         let done = work(device);
-        Ok((done, device.owed()))
+        Ok((done, device.take_completion()))
     }
 
     /// Waits until the simulated drive would have completed the request. Other callers can use the device meanwhile.
-    fn wait(&self, owed: &Owed) {
+    fn wait(&self, completion: &Completion) {
         loop {
             let wait = match self.device.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-                Some(device) => device.wait(owed),
+                Some(device) => device.wait(completion),
                 None => return,
             };
             match wait {
                 Wait::Over => return,
-                Wait::Until(time) | Wait::AskAgain(time) => {
+                Wait::Until(time) | Wait::Recheck(time) => {
                     std::thread::sleep(time.saturating_duration_since(Instant::now()));
                 }
             }

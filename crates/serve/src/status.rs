@@ -1,6 +1,6 @@
 //! Status of a device, in a form for programs.
 
-use crate::requests::{Operation, Requests, Served};
+use crate::requests::{Operation, RequestStats, Requests};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wearwell_stack::{Look, SoFar};
@@ -158,7 +158,7 @@ impl RequestReading {
     }
 }
 
-fn read(served: &Served) -> RequestReading {
+fn read(served: &RequestStats) -> RequestReading {
     let recorded = served.latencies_ns.iter_recorded();
     RequestReading {
         requests: served.count(),

@@ -11,7 +11,7 @@ pub struct Table {
 }
 
 /// Content ID of a page with unknown content. The next read of the page determines it.
-pub const UNSETTLED: u64 = u64::MAX;
+pub const UNKNOWN: u64 = u64::MAX;
 
 impl Table {
     /// Creates a table of empty pages.
@@ -20,8 +20,8 @@ impl Table {
     }
 
     /// Creates a table of pages with unknown content.
-    pub fn unsettled(pages: u32) -> Self {
-        Table { elsewhere: UNSETTLED, ..Table::new(pages) }
+    pub fn unknown(pages: u32) -> Self {
+        Table { elsewhere: UNKNOWN, ..Table::new(pages) }
     }
 
     /// Returns the content ID of `page`.
@@ -31,13 +31,16 @@ impl Table {
     }
 
     /// Sets the content ID of `page` and returns the old one.
-    pub fn set(&mut self, page: u32, name: u64) -> u64 {
+    pub fn set(&mut self, page: u32, content_id: u64) -> u64 {
         let page = page as usize;
         let (leaf, elsewhere) = (&mut self.leaves[page / LEAF], self.elsewhere);
-        if name == elsewhere && leaf.is_none() {
-            return name;
+        if content_id == elsewhere && leaf.is_none() {
+            return content_id;
         }
-        std::mem::replace(&mut leaf.get_or_insert_with(|| Box::new([elsewhere; LEAF]))[page % LEAF], name)
+        std::mem::replace(
+            &mut leaf.get_or_insert_with(|| Box::new([elsewhere; LEAF]))[page % LEAF],
+            content_id,
+        )
     }
 
     /// Returns the end of the run of pages from `page` on that are alike (all with or all without content), at most `end`.
@@ -69,10 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn unsettled_pages_count_as_content() {
-        let mut table = Table::unsettled(3000);
-        assert_eq!((table.set(1500, 0), table.set(1501, 8)), (UNSETTLED, UNSETTLED));
-        assert_eq!((table.get(1499), table.get(1500), table.get(1501)), (UNSETTLED, 0, 8));
+    fn unknown_pages_count_as_content() {
+        let mut table = Table::unknown(3000);
+        assert_eq!((table.set(1500, 0), table.set(1501, 8)), (UNKNOWN, UNKNOWN));
+        assert_eq!((table.get(1499), table.get(1500), table.get(1501)), (UNKNOWN, 0, 8));
         assert_eq!((table.end_of_run(0, 3000), table.end_of_run(1501, 3000)), (1500, 3000));
     }
 }

@@ -16,10 +16,10 @@ const TURN: Duration = Duration::from_secs(2);
 const REQUESTS: u64 = 256;
 
 #[derive(Clone, Copy)]
-enum Watched {
-    No,
-    Unasked,
-    Asked,
+enum Monitoring {
+    None,
+    Idle,
+    Queried,
 }
 
 /// Writes 4 KiB at random positions for one round. Returns the requests a second.
@@ -39,16 +39,16 @@ fn turn(device: &SharedDevice, drawn: &mut u64) -> f64 {
     requests as f64 / began.elapsed().as_secs_f64()
 }
 
-fn watched(device: &SharedDevice, how: Watched, drawn: &mut u64) -> f64 {
+fn request_rate(device: &SharedDevice, how: Monitoring, drawn: &mut u64) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let control = match how {
-        Watched::No => return turn(device, drawn),
-        Watched::Unasked | Watched::Asked => {
+        Monitoring::None => return turn(device, drawn),
+        Monitoring::Idle | Monitoring::Queried => {
             let address = Address::Unix(folder.path().join("control.sock"));
             Control::start(device.clone(), &address).expect("it listens")
         }
     };
-    let is_over = AtomicBool::new(matches!(how, Watched::Unasked));
+    let is_over = AtomicBool::new(matches!(how, Monitoring::Idle));
     let client = Client::new(control.address().clone()).expect("means to wait");
     std::thread::scope(|scope| {
         let asks = scope.spawn(|| {
@@ -73,14 +73,14 @@ fn main() {
         turn(&device, &mut drawn);
     }
     let hows = [
-        ("not watched", Watched::No),
-        ("watched, not asked", Watched::Unasked),
-        ("asked 10 times a second", Watched::Asked),
+        ("not watched", Monitoring::None),
+        ("watched, not asked", Monitoring::Idle),
+        ("asked 10 times a second", Monitoring::Queried),
     ];
     let mut rates = [const { Vec::new() }; 3];
     for _ in 0..TURNS {
         for (rates, (_, how)) in rates.iter_mut().zip(hows) {
-            rates.push(watched(&device, how, &mut drawn));
+            rates.push(request_rate(&device, how, &mut drawn));
         }
     }
     let median = |rates: &mut Vec<f64>| {

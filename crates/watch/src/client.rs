@@ -14,14 +14,14 @@ use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 
 /// Time limit of a reply.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Length limit of a reply in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Reason why a query failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum QueryError {
     /// No server listens at the address, or it does not speak this protocol.
     #[error("{address}: {problem}; give the address that `wearwell serve --control` listens at")]
     Unreachable {
@@ -60,16 +60,16 @@ impl Client {
     ///
     /// # Errors
     /// Fails if no server replies or the request is refused.
-    pub fn get(&self, path: &str) -> Result<Vec<u8>, AskError> {
-        self.ask(self.request("GET", path, Bytes::new()))
+    pub fn get(&self, path: &str) -> Result<Vec<u8>, QueryError> {
+        self.send(self.request("GET", path, Bytes::new()))
     }
 
     /// Posts `what` to a path as JSON and returns the reply.
     ///
     /// # Errors
     /// Fails if no server replies or the request is refused.
-    pub fn post(&self, path: &str, what: &Value) -> Result<Value, AskError> {
-        let answer = self.ask(self.request("POST", path, what.to_string().into()))?;
+    pub fn post(&self, path: &str, what: &Value) -> Result<Value, QueryError> {
+        let answer = self.send(self.request("POST", path, what.to_string().into()))?;
         serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
     }
 
@@ -77,14 +77,14 @@ impl Client {
     ///
     /// # Errors
     /// Fails if no server replies or the reading has another format version.
-    pub fn read(&self) -> Result<Reading, AskError> {
+    pub fn read(&self) -> Result<Reading, QueryError> {
         let answer = self.get("/status.json")?;
         let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;
         Reading::of_json(value).map_err(|problem| self.unreachable(problem))
     }
 
-    fn unreachable(&self, problem: impl ToString) -> AskError {
-        AskError::Unreachable { address: self.address.to_string(), problem: problem.to_string() }
+    fn unreachable(&self, problem: impl ToString) -> QueryError {
+        QueryError::Unreachable { address: self.address.to_string(), problem: problem.to_string() }
     }
 
     fn request(&self, method: &str, path: &str, body: Bytes) -> Request<Full<Bytes>> {
@@ -97,32 +97,32 @@ impl Client {
         request.body(Full::new(body)).expect("plain ASCII")
     }
 
-    fn ask(&self, request: Request<Full<Bytes>>) -> Result<Vec<u8>, AskError> {
+    fn send(&self, request: Request<Full<Bytes>>) -> Result<Vec<u8>, QueryError> {
         let answer = self.runtime.block_on(async {
-            let asked = async {
+            let query = async {
                 match &self.address {
                     Address::Unix(path) => answer(UnixStream::connect(path).await?, request).await,
                     Address::Tcp(address) => answer(TcpStream::connect(address).await?, request).await,
                 }
             };
-            tokio::time::timeout(PATIENCE, asked).await
+            tokio::time::timeout(TIMEOUT, query).await
         });
         let answer = answer.map_err(|_| self.unreachable("no answer in 10 seconds"))?;
-        let (status, body) = answer.map_err(|error: Failed| self.unreachable(error))?;
+        let (status, body) = answer.map_err(|error: BoxError| self.unreachable(error))?;
         if status.is_success() {
             return Ok(body);
         }
-        let told: Option<Value> = serde_json::from_slice(&body).ok();
-        let told = told.and_then(|told| Some(told.get("refused")?.as_str()?.to_owned()));
-        let reason = told.unwrap_or_else(|| status.to_string());
-        Err(AskError::Refused { address: self.address.to_string(), reason })
+        let refusal: Option<Value> = serde_json::from_slice(&body).ok();
+        let refusal = refusal.and_then(|refusal| Some(refusal.get("refused")?.as_str()?.to_owned()));
+        let reason = refusal.unwrap_or_else(|| status.to_string());
+        Err(QueryError::Refused { address: self.address.to_string(), reason })
     }
 }
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends a request over a new connection. Returns the status and the body of the reply.
-async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(hyper::StatusCode, Vec<u8>), Failed>
+async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(hyper::StatusCode, Vec<u8>), BoxError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -1,8 +1,8 @@
 //! Control server of a live drive: HTTP routes for queries from this machine.
 
 use crate::metrics;
-use crate::page;
-use crate::watched::Watched;
+use crate::observed::ObservedDrive;
+use crate::page::page as build_page;
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -63,22 +63,22 @@ impl Control {
             Listener::Unix(listener) => wearwell_web::Listener::Unix(listener),
             Listener::Tcp(listener) => wearwell_web::Listener::Tcp(listener),
         };
-        let watched = Watched::new(device);
+        let observed = ObservedDrive::new(device);
         let ended = Arc::new(AtomicBool::new(false));
-        let goes_on = {
+        let is_running = {
             let ended = ended.clone();
             move || !ended.load(Ordering::SeqCst)
         };
         let mut control = Control { address: bound, ended, threads: Vec::new() };
-        let (sampled, samples) = (watched.clone(), goes_on.clone());
+        let (sampled, keeps_sampling) = (observed.clone(), is_running.clone());
         control.spawn("control history", move || {
-            while samples() {
+            while keeps_sampling() {
                 sampled.sample();
                 std::thread::sleep(TICK);
             }
             Ok(())
         })?;
-        control.spawn("control", move || wearwell_web::serve(listener, routes(watched), goes_on))?;
+        control.spawn("control", move || wearwell_web::serve(listener, routes(observed), is_running))?;
         Ok(control)
     }
 
@@ -134,62 +134,69 @@ impl Drop for Control {
     }
 }
 
-fn routes(watched: Watched) -> Router {
+fn routes(observed: ObservedDrive) -> Router {
     Router::new()
-        .route("/", get(shown))
+        .route("/", get(page))
         .route("/status.json", get(status))
         .route("/history.json", get(history))
-        .route("/metrics", get(told))
-        .with_state(watched)
+        .route("/metrics", get(prometheus_metrics))
+        .with_state(observed)
 }
 
 /// Error reply as JSON: `{"refused": "..."}`.
-struct Refused(StatusCode, String);
+struct ErrorReply(StatusCode, String);
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorReply {
     fn into_response(self) -> Response {
         (self.0, Json(json!({ "refused": self.1 }))).into_response()
     }
 }
 
-impl From<DeviceError> for Refused {
+impl From<DeviceError> for ErrorReply {
     fn from(error: DeviceError) -> Self {
-        Refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        ErrorReply(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
     }
 }
 
 /// Queries the drive on a blocking thread, because it may be busy. Other queries are not delayed.
-async fn asked<T: IntoResponse + Send + 'static>(
-    watched: Watched,
-    ask: impl FnOnce(&Watched) -> Result<T, DeviceError> + Send + 'static,
-) -> Result<T, Refused> {
-    let answer = tokio::task::spawn_blocking(move || ask(&watched)).await;
+async fn query<T: IntoResponse + Send + 'static>(
+    observed: ObservedDrive,
+    read: impl FnOnce(&ObservedDrive) -> Result<T, DeviceError> + Send + 'static,
+) -> Result<T, ErrorReply> {
+    let answer = tokio::task::spawn_blocking(move || read(&observed)).await;
     let defect =
-        |_| Refused(StatusCode::INTERNAL_SERVER_ERROR, "a defect of Wearwell; please report it".into());
+        |_| ErrorReply(StatusCode::INTERNAL_SERVER_ERROR, "a defect of Wearwell; please report it".into());
     Ok(answer.map_err(defect)??)
 }
 
-async fn shown(State(watched): State<Watched>) -> Result<Html<String>, Refused> {
-    asked(watched, |watched| Ok(Html(page::page(&*watched.read()?, &watched.history(f64::NEG_INFINITY)))))
+async fn page(State(observed): State<ObservedDrive>) -> Result<Html<String>, ErrorReply> {
+    query(observed, |observed| Ok(Html(build_page(&*observed.read()?, &observed.history(f64::NEG_INFINITY)))))
         .await
 }
 
-async fn status(State(watched): State<Watched>) -> Result<Response, Refused> {
-    asked(watched, |watched| Ok(Json(&*watched.read()?).into_response())).await
+async fn status(State(observed): State<ObservedDrive>) -> Result<Response, ErrorReply> {
+    query(observed, |observed| Ok(Json(&*observed.read()?).into_response())).await
 }
 
 /// Returns the history. `?after=SECONDS` leaves out samples up to that time.
-async fn history(State(watched): State<Watched>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
-    let after = match query.as_deref().map(|query| query.strip_prefix("after=").map(str::parse::<f64>)) {
+async fn history(
+    State(observed): State<ObservedDrive>,
+    RawQuery(parameters): RawQuery,
+) -> Result<Response, ErrorReply> {
+    let after = match parameters.as_deref().map(|text| text.strip_prefix("after=").map(str::parse::<f64>)) {
         None => f64::NEG_INFINITY,
         Some(Some(Ok(seconds))) => seconds,
-        Some(_) => return Err(Refused(StatusCode::BAD_REQUEST, "history.json takes after=SECONDS".into())),
+        Some(_) => {
+            return Err(ErrorReply(StatusCode::BAD_REQUEST, "history.json takes after=SECONDS".into()));
+        }
     };
-    asked(watched, move |watched| Ok(Json(watched.history(after)).into_response())).await
+    query(observed, move |observed| Ok(Json(observed.history(after)).into_response())).await
 }
 
-async fn told(State(watched): State<Watched>) -> Result<Response, Refused> {
+async fn prometheus_metrics(State(observed): State<ObservedDrive>) -> Result<Response, ErrorReply> {
     let headers = [(header::CONTENT_TYPE, metrics::CONTENT_TYPE)];
-    asked(watched, move |watched| Ok((headers, metrics::of_drive(&*watched.read()?).text()).into_response()))
-        .await
+    query(observed, move |observed| {
+        Ok((headers, metrics::of_drive(&*observed.read()?).text()).into_response())
+    })
+    .await
 }

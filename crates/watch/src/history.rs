@@ -26,12 +26,12 @@ pub struct Sample {
     /// Erased blocks available for writes, by layer.
     pub erased_blocks: BTreeMap<String, u32>,
     /// Requests by operation.
-    pub requests: BTreeMap<String, SampleOf>,
+    pub requests: BTreeMap<String, RequestSample>,
 }
 
 /// Counts and latencies of one kind of request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SampleOf {
+pub struct RequestSample {
     /// Number of requests since the device was opened.
     pub requests: u64,
     /// Bytes since the device was opened.
@@ -93,7 +93,7 @@ impl History {
         });
         let requests = reading.requests.iter().map(|(name, now)| {
             let since = self.before.get(name).map_or_else(|| now.clone(), |before| now.since(before));
-            let sample = SampleOf {
+            let sample = RequestSample {
                 requests: now.requests,
                 bytes: now.bytes,
                 median_ns: since.percentile_ns(50.0),

@@ -8,9 +8,9 @@ mod client;
 mod control;
 mod history;
 pub mod metrics;
+mod observed;
 mod page;
 pub mod top;
-mod watched;
 
-pub use client::{AskError, Client};
+pub use client::{Client, QueryError};
 pub use control::{Control, ControlError};

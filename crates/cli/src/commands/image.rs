@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_serve::ImageError;
-use wearwell_serve::flash::{self, Census, Checked, PageLine};
-use wearwell_serve::image::{self, JournalCensus, Note};
+use wearwell_serve::flash::{self, Census, CheckReport, PageLine};
+use wearwell_serve::image::{self, JournalCensus, JournalEntry};
 
 /// Inspects the image of a live drive: its contents, its recovery, and its pages
 #[derive(clap::Subcommand)]
@@ -98,7 +98,7 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
             Format::Json => print(&format!("{}\n", pretty(&flash_json(&census)))),
         };
     }
-    let census = image::look::<Failure>(&args.folder, |_| Ok(()))?;
+    let census = image::read_journal::<Failure>(&args.folder, |_| Ok(()))?;
     match args.format {
         Format::Table => print_rows(journal_rows(&census)),
         Format::Json => print(&format!("{}\n", pretty(&journal_json(&census)))),
@@ -136,7 +136,7 @@ fn flash_json(census: &Census) -> Value {
 }
 
 fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
-    let [writes, reads, trims, flushes, finished] = census.notes;
+    let [writes, reads, trims, flushes, finished] = census.entries;
     let [journal, pages] = census.bytes;
     vec![
         ("Kept as".into(), "a journal of all requests".into()),
@@ -151,7 +151,7 @@ fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
 }
 
 fn journal_json(census: &JournalCensus) -> Value {
-    let [writes, reads, trims, flushes, finished] = census.notes;
+    let [writes, reads, trims, flushes, finished] = census.entries;
     let [journal_bytes, page_bytes] = census.bytes;
     json!({
         "kept_as": "journal", "writes": writes, "reads": reads, "trims": trims, "flushes": flushes,
@@ -163,7 +163,7 @@ fn journal_json(census: &JournalCensus) -> Value {
 
 fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     if !flash::is_flash(&args.folder) {
-        let census = image::look::<ImageError>(&args.folder, |_| Ok(()));
+        let census = image::read_journal::<ImageError>(&args.folder, |_| Ok(()));
         let census = census.map_err(|error| Failure::Checked(UNCHECKED, error.to_string()))?;
         return match args.format {
             Format::Table => print_rows(journal_rows(&census)),
@@ -175,7 +175,7 @@ fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     if interrupted() {
         return Err(Failure::Interrupted);
     }
-    let Checked { census, problems, recovery } = &checked;
+    let CheckReport { census, problems, recovery } = &checked;
     match args.format {
         Format::Table => {
             print_rows(flash_rows(census))?;
@@ -217,13 +217,15 @@ fn dump(args: &DumpArgs) -> Result<(), Failure> {
     if args.block.is_some() {
         return Err(Failure::usage("--block: the image is a journal of requests, and has no blocks"));
     }
-    image::look(&args.folder, |note| {
-        print_line(&match note {
-            Note::Write(first, hint, pages) => json!({ "write": first, "pages": pages.len(), "hint": hint }),
-            Note::Read(pages) => json!({ "read": pages.start, "pages": pages.len() }),
-            Note::Trim(pages) => json!({ "trim": pages.start, "pages": pages.len() }),
-            Note::Flush => json!({ "flush": true }),
-            Note::Finish(pages) => json!({ "finish": pages.start, "pages": pages.len() }),
+    image::read_journal(&args.folder, |entry| {
+        print_line(&match entry {
+            JournalEntry::Write(first, hint, pages) => {
+                json!({ "write": first, "pages": pages.len(), "hint": hint })
+            }
+            JournalEntry::Read(pages) => json!({ "read": pages.start, "pages": pages.len() }),
+            JournalEntry::Trim(pages) => json!({ "trim": pages.start, "pages": pages.len() }),
+            JournalEntry::Flush => json!({ "flush": true }),
+            JournalEntry::Finish(pages) => json!({ "finish": pages.start, "pages": pages.len() }),
         })
     })
     .map(drop)

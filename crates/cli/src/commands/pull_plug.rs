@@ -5,7 +5,7 @@ use crate::output::print;
 use crate::report::{count, grid, wrapped};
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use wearwell_serve::plug::{Command, Reply, Step, send};
+use wearwell_serve::power_switch::{Command, Reply, Step, send};
 
 /// Cuts the power of a drive that is being served, and reports its recovery
 ///

@@ -144,7 +144,7 @@ fn a_browser_watches_a_drive() {
 fn addresses_of_other_machines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
-    for (doors, said) in [
+    for (transports, said) in [
         (&["--nbd", "tcp:0.0.0.0:0"][..], "--allow-remote"),
         (&["--nbd", "unix:s", "--nbd", "tcp:0.0.0.0:0"], "--nbd tcp:0.0.0.0:0: other machines"),
         (&["--nbd", "there"], "unix:PATH"),
@@ -161,8 +161,12 @@ fn addresses_of_other_machines_are_refused() {
         (&[], "--nbd <ADDRESS>|--fuse <DIR>|--vhost-user <ADDRESS>"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
-        let ended =
-            command.current_dir(folder.path()).args(["serve", "drive.toml"]).args(doors).output().unwrap();
+        let ended = command
+            .current_dir(folder.path())
+            .args(["serve", "drive.toml"])
+            .args(transports)
+            .output()
+            .unwrap();
         assert_eq!(ended.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&ended.stderr).contains(said), "{ended:?}");
     }

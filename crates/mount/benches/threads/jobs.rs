@@ -14,13 +14,18 @@ pub struct Size {
     writes: u64,
     synced_writes: u64,
     files: u64,
-    beside: Duration,
+    read_time: Duration,
 }
 
 pub const QUICK: Size =
-    Size { rounds: 3, writes: 20_000, synced_writes: 2_000, files: 2_000, beside: Duration::from_secs(3) };
-pub const FULL: Size =
-    Size { rounds: 7, writes: 60_000, synced_writes: 10_000, files: 10_000, beside: Duration::from_secs(10) };
+    Size { rounds: 3, writes: 20_000, synced_writes: 2_000, files: 2_000, read_time: Duration::from_secs(3) };
+pub const FULL: Size = Size {
+    rounds: 7,
+    writes: 60_000,
+    synced_writes: 10_000,
+    files: 10_000,
+    read_time: Duration::from_secs(10),
+};
 
 const BLOCK: u64 = 4096;
 /// Number of user threads, each with its own file.
@@ -134,7 +139,7 @@ impl fmt::Display for Latency {
 }
 
 /// Creates and removes names while another thread reads a file that is only on the SSD.
-pub fn beside_reader(at: &Path, size: &Size) -> io::Result<Latency> {
+pub fn name_latency_during_reads(at: &Path, size: &Size) -> io::Result<Latency> {
     let path = at.join("cold");
     let file = File::create(&path)?;
     let piece = vec![5; READ_BYTES];
@@ -148,7 +153,7 @@ pub fn beside_reader(at: &Path, size: &Size) -> io::Result<Latency> {
         let reader = scope.spawn(|| read_over_and_over(&path, &ends, &read));
         let mut took = Vec::new();
         let outcome: io::Result<()> =
-            (0..).take_while(|_| begin.elapsed() < size.beside).try_for_each(|number| {
+            (0..).take_while(|_| begin.elapsed() < size.read_time).try_for_each(|number| {
                 let name = at.join(format!("name {number}"));
                 let begin = Instant::now();
                 File::create_new(&name)?;

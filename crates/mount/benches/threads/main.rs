@@ -17,7 +17,7 @@ mod jobs;
 mod others;
 
 use jobs::{Latency, Size};
-use others::{Ext4, Passed};
+use others::{Ext4, PassThrough};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,14 +55,14 @@ fn passed(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     let (at, below) = (directory.join("passed"), directory.join("below"));
     fs::create_dir(&at)?;
     fs::create_dir(&below)?;
-    let mounted = Passed::mount(&below, &at, threads)?;
+    let mounted = PassThrough::mount(&below, &at, threads)?;
     let rates = jobs::rates(&at, size)?;
     drop(mounted);
     Ok(rates)
 }
 
 /// Measures NVMFS with a small NVRAM in memory and a file on the disk as SSD, with direct I/O if possible.
-fn beside_on_disk(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
+fn latency_during_reads(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
     let memory = tempfile::TempDir::new_in("/dev/shm")?;
     let nvram =
         MappedNvram::create(memory.path().join("nvram"), 64 << 20, Existing::Refuse, Persistence::Auto)?;
@@ -73,7 +73,7 @@ fn beside_on_disk(disk: &Path, threads: usize, size: &Size) -> io::Result<Latenc
     let at = memory.path().join("nvmfs");
     fs::create_dir(&at)?;
     let mounted = mount(made.map_err(io::Error::other)?, &at, &options(threads))?;
-    let latency = jobs::beside_reader(&at, size)?;
+    let latency = jobs::name_latency_during_reads(&at, size)?;
     mounted.unmount()?;
     mounted.join()?;
     fs::remove_file(path)?;
@@ -140,13 +140,17 @@ fn main() -> io::Result<()> {
         "\na name made and removed beside who reads from the SSD, us: median, 99 of 100, longest; MiB/s read meanwhile"
     );
     for threads in [1, THREADS] {
-        println!("{:<34} {}", format!("NVMFS, {threads}"), beside_on_disk(disk.path(), threads, &size)?);
+        println!(
+            "{:<34} {}",
+            format!("NVMFS, {threads}"),
+            latency_during_reads(disk.path(), threads, &size)?
+        );
     }
     if let Some(ext4) = &ext4 {
-        println!("{:<34} {}", "ext4", jobs::beside_reader(ext4.at(), &size)?);
+        println!("{:<34} {}", "ext4", jobs::name_latency_during_reads(ext4.at(), &size)?);
     }
     for path in &given {
-        println!("{:<34} {}", path.display(), jobs::beside_reader(path, &size)?);
+        println!("{:<34} {}", path.display(), jobs::name_latency_during_reads(path, &size)?);
     }
     Ok(())
 }

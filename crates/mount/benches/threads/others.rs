@@ -17,30 +17,30 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 /// File or directory that the kernel knows.
-struct Known {
+struct Node {
     path: PathBuf,
     /// Open file, or `None` for a directory.
     file: Option<File>,
 }
 
 /// Minimal FUSE mount that forwards every call to a directory. No lock is held while a file is used.
-pub struct Passed {
-    known: RwLock<HashMap<u64, Arc<Known>>>,
-    root: Arc<Known>,
+pub struct PassThrough {
+    known: RwLock<HashMap<u64, Arc<Node>>>,
+    root: Arc<Node>,
 }
 
-impl Passed {
+impl PassThrough {
     /// Mounts the contents of `below` on `at`. The mount ends when the result is dropped.
     pub fn mount(below: &Path, at: &Path, threads: usize) -> io::Result<BackgroundSession> {
-        let root = Arc::new(Known { path: below.to_owned(), file: None });
+        let root = Arc::new(Node { path: below.to_owned(), file: None });
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("passed".into()), MountOption::DefaultPermissions];
         config.n_threads = Some(threads);
         config.clone_fd = threads > 1;
-        Session::new(Passed { known: RwLock::default(), root }, at, &config)?.spawn()
+        Session::new(PassThrough { known: RwLock::default(), root }, at, &config)?.spawn()
     }
 
-    fn known(&self, ino: INodeNo) -> io::Result<Arc<Known>> {
+    fn known(&self, ino: INodeNo) -> io::Result<Arc<Node>> {
         if ino == INodeNo::ROOT {
             return Ok(self.root.clone());
         }
@@ -54,7 +54,7 @@ impl Passed {
     }
 
     /// Registers a file that exists or was just created, with its descriptor if it is open.
-    fn tell(&self, path: PathBuf, file: Option<File>) -> io::Result<FileAttr> {
+    fn register(&self, path: PathBuf, file: Option<File>) -> io::Result<FileAttr> {
         let of = path.symlink_metadata()?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Entry::Vacant(place) = known.entry(of.ino()) {
@@ -66,7 +66,7 @@ impl Passed {
                 }
             };
             let file = if file.is_some() { file } else { open()? };
-            place.insert(Arc::new(Known { path, file }));
+            place.insert(Arc::new(Node { path, file }));
         }
         Ok(attributes(&of))
     }
@@ -74,7 +74,7 @@ impl Passed {
     fn make(&self, parent: INodeNo, name: &OsStr) -> io::Result<FileAttr> {
         let path = self.known(parent)?.path.join(name);
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        self.tell(path, Some(file))
+        self.register(path, Some(file))
     }
 
     fn look(&self, ino: INodeNo) -> io::Result<FileAttr> {
@@ -108,7 +108,7 @@ fn attributes(of: &fs::Metadata) -> FileAttr {
 /// Cache time of names and attributes: none, as for NVMFS.
 const KEEP: Duration = Duration::ZERO;
 
-impl Filesystem for Passed {
+impl Filesystem for PassThrough {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted =
             InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_PARALLEL_DIROPS | InitFlags::FUSE_HANDLE_KILLPRIV_V2;
@@ -119,7 +119,7 @@ impl Filesystem for Passed {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.known(parent).and_then(|parent| self.tell(parent.path.join(name), None)) {
+        match self.known(parent).and_then(|parent| self.register(parent.path.join(name), None)) {
             Ok(of) => reply.entry(&KEEP, &of, Generation(0)),
             Err(error) => reply.error(error.into()),
         }
@@ -161,7 +161,7 @@ impl Filesystem for Passed {
         let made = self.known(parent).and_then(|parent| {
             let path = parent.path.join(name);
             fs::create_dir(&path)?;
-            self.tell(path, None)
+            self.register(path, None)
         });
         match made {
             Ok(of) => reply.entry(&KEEP, &of, Generation(0)),

@@ -1,6 +1,6 @@
 //! Contents of files: length, mapping, direct I/O, appending, holes.
 
-use crate::stand::{Stand, bytes, errno, new_file, shell};
+use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
@@ -13,8 +13,8 @@ const MIB: u64 = 1 << 20;
 
 #[test]
 fn truncated_bytes_read_as_zeros_after_growth() {
-    let Some(stand) = Stand::new() else { return };
-    let path = stand.at("file");
+    let Some(fixture) = Fixture::new() else { return };
+    let path = fixture.at("file");
     let content = bytes(1, 10_000);
     fs::write(&path, &content).unwrap();
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
@@ -30,8 +30,8 @@ fn truncated_bytes_read_as_zeros_after_growth() {
 
 #[test]
 fn random_writes_read_back_before_and_after_remount() {
-    let Some(mut stand) = Stand::new() else { return };
-    let path = stand.at("file");
+    let Some(mut fixture) = Fixture::new() else { return };
+    let path = fixture.at("file");
     let mut model = vec![0_u8; 3 << 20];
     let file = new_file(&path);
     file.set_len(model.len() as u64).unwrap();
@@ -48,13 +48,13 @@ fn random_writes_read_back_before_and_after_remount() {
     }
     drop(file);
     assert!(fs::read(&path).unwrap() == model, "before");
-    stand.remount();
+    fixture.remount();
     assert!(fs::read(&path).unwrap() == model, "after");
 }
 
 fn mapped_writes_arrive(options: Options) {
-    let Some(mut stand) = Stand::with(options) else { return };
-    let path = stand.at("mapped");
+    let Some(mut fixture) = Fixture::with(options) else { return };
+    let path = fixture.at("mapped");
     let content = bytes(7, 100_000);
     let file = new_file(&path);
     file.set_len(content.len() as u64).unwrap();
@@ -68,7 +68,7 @@ fn mapped_writes_arrive(options: Options) {
     file.write_all_at(b"written", 5000).unwrap();
     assert_eq!(&map[5000..5007], b"written");
     drop((map, file));
-    stand.remount();
+    fixture.remount();
     assert_eq!(
         &fs::read(&path).unwrap()[4990..5010],
         [&content[4990..5000], b"written", &content[5007..5010]].concat()
@@ -96,8 +96,8 @@ struct Page([u8; 8192]);
 
 #[test]
 fn direct_io_agrees_with_page_cache() {
-    let Some(stand) = Stand::new() else { return };
-    let path = stand.at("direct");
+    let Some(fixture) = Fixture::new() else { return };
+    let path = fixture.at("direct");
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).custom_flags(direct).open(&path).unwrap();
@@ -113,8 +113,8 @@ fn direct_io_agrees_with_page_cache() {
 
 #[test]
 fn concurrent_appends_never_overwrite() {
-    let Some(stand) = Stand::new() else { return };
-    let path = stand.at("log");
+    let Some(fixture) = Fixture::new() else { return };
+    let path = fixture.at("log");
     std::thread::scope(|scope| {
         for writer in 0..4_u8 {
             let path = &path;
@@ -138,8 +138,8 @@ fn concurrent_appends_never_overwrite() {
 
 #[test]
 fn holes_are_punched_and_found_by_seek() {
-    let Some(stand) = Stand::new() else { return };
-    let file = new_file(&stand.at("holes"));
+    let Some(fixture) = Fixture::new() else { return };
+    let file = new_file(&fixture.at("holes"));
     file.write_all_at(&bytes(1, 64 << 10), MIB).unwrap();
     file.set_len(4 * MIB).unwrap();
     let find = |from| seek(&file, from);
@@ -169,12 +169,12 @@ fn holes_are_punched_and_found_by_seek() {
 
 #[test]
 fn reserved_blocks_keep_file_size_and_survive_remount() {
-    let Some(mut stand) = Stand::new() else { return };
-    let path = stand.at("reserved");
+    let Some(mut fixture) = Fixture::new() else { return };
+    let path = fixture.at("reserved");
     let file = new_file(&path);
     file.write_all_at(&bytes(1, 5000), 0).unwrap();
-    let free = |stand: &Stand| rustix::fs::statvfs(stand.root()).unwrap().f_bfree;
-    let (before, blocks) = (free(&stand), file.metadata().unwrap().blocks());
+    let free = |fixture: &Fixture| rustix::fs::statvfs(fixture.root()).unwrap().f_bfree;
+    let (before, blocks) = (free(&fixture), file.metadata().unwrap().blocks());
     fallocate(&file, FallocateFlags::KEEP_SIZE, 0, MIB).unwrap();
     let reserved = || {
         let of = fs::metadata(&path).unwrap();
@@ -182,9 +182,9 @@ fn reserved_blocks_keep_file_size_and_survive_remount() {
     };
     // Two of 256 blocks are written; the pointers to all blocks need one more.
     assert_eq!(reserved(), (5000, (254 + 1) * 8));
-    assert!(before - free(&stand) >= 254);
+    assert!(before - free(&fixture) >= 254);
     drop(file);
-    stand.remount();
+    fixture.remount();
     assert_eq!(reserved(), (5000, (254 + 1) * 8));
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&bytes(2, MIB as usize - 5000), 5000).unwrap();
@@ -197,13 +197,13 @@ fn reserved_blocks_keep_file_size_and_survive_remount() {
 
 #[test]
 fn zeroed_ranges_read_as_zeros() {
-    let Some(stand) = Stand::new() else { return };
-    let file = new_file(&stand.at("zeroed"));
+    let Some(fixture) = Fixture::new() else { return };
+    let file = new_file(&fixture.at("zeroed"));
     file.write_all_at(&bytes(1, 20_000), 0).unwrap();
     fallocate(&file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, 5000, 10_000).unwrap();
     let mut expected = bytes(1, 20_000);
     expected[5000..15_000].fill(0);
-    assert!(fs::read(stand.at("zeroed")).unwrap() == expected);
+    assert!(fs::read(fixture.at("zeroed")).unwrap() == expected);
     fallocate(&file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, 19_000, 10_000).unwrap();
     assert_eq!(file.metadata().unwrap().len(), 20_000);
     fallocate(&file, FallocateFlags::ZERO_RANGE, 19_000, 10_000).unwrap();
@@ -212,27 +212,27 @@ fn zeroed_ranges_read_as_zeros() {
 
 #[test]
 fn write_at_largest_offset_succeeds_and_beyond_it_fails() {
-    let Some(mut stand) = Stand::new() else { return };
-    let file = new_file(&stand.at("far"));
+    let Some(mut fixture) = Fixture::new() else { return };
+    let file = new_file(&fixture.at("far"));
     let at = MAX_FILE_BYTES - 3;
     file.write_all_at(b"far", at).unwrap();
     drop(file);
-    stand.remount();
-    let file = File::open(stand.at("far")).unwrap();
+    fixture.remount();
+    let file = File::open(fixture.at("far")).unwrap();
     assert_eq!(file.metadata().unwrap().len(), at + 3);
     assert!(file.metadata().unwrap().blocks() < 1000);
     let mut back = [0; 3];
     file.read_exact_at(&mut back, at).unwrap();
     assert_eq!(&back, b"far");
-    let file = OpenOptions::new().write(true).open(stand.at("far")).unwrap();
+    let file = OpenOptions::new().write(true).open(fixture.at("far")).unwrap();
     assert_eq!(errno(file.set_len(MAX_FILE_BYTES + 1)), Errno::FBIG);
     assert_eq!(errno(file.write_at(b"x", MAX_FILE_BYTES)), Errno::FBIG);
 }
 
 #[test]
 fn times_are_kept_to_the_nanosecond() {
-    let Some(mut stand) = Stand::new() else { return };
-    let path = stand.at("timed");
+    let Some(mut fixture) = Fixture::new() else { return };
+    let path = fixture.at("timed");
     fs::write(&path, "x").unwrap();
     let of = || path.metadata().unwrap();
     let before = (of().mtime(), of().mtime_nsec());
@@ -240,10 +240,10 @@ fn times_are_kept_to_the_nanosecond() {
     fs::write(&path, "y").unwrap();
     assert!((of().mtime(), of().mtime_nsec()) > before, "writing is a change");
     let modified = (of().mtime(), of().mtime_nsec());
-    shell(&stand.root(), "chmod 600 timed");
+    shell(&fixture.root(), "chmod 600 timed");
     assert_eq!((of().mtime(), of().mtime_nsec()), modified, "chmod is no change of content");
     assert!((of().ctime(), of().ctime_nsec()) >= modified);
-    shell(&stand.root(), "touch -m -d '2001-02-03 04:05:06.700000089 UTC' timed");
-    stand.remount();
+    shell(&fixture.root(), "touch -m -d '2001-02-03 04:05:06.700000089 UTC' timed");
+    fixture.remount();
     assert_eq!((of().mtime(), of().mtime_nsec()), (981_173_106, 700_000_089));
 }

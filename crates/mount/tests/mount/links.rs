@@ -1,6 +1,6 @@
 //! Names: links, renames, arbitrary bytes, and deleted files in use.
 
-use crate::stand::{Stand, bytes, errno, new_file, shell};
+use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -12,49 +12,49 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 
 #[test]
 fn names_may_have_any_bytes() {
-    let Some(mut stand) = Stand::new() else { return };
+    let Some(mut fixture) = Fixture::new() else { return };
     let longest = [b'x'; 255];
     let names: [&[u8]; 5] = [b"\xff\xfe not text", b"new\nline", b" ", b"\x01", &longest];
     for name in names {
-        fs::write(stand.root().join(OsStr::from_bytes(name)), name).unwrap();
+        fs::write(fixture.root().join(OsStr::from_bytes(name)), name).unwrap();
     }
-    stand.remount();
+    fixture.remount();
     let mut found: Vec<_> =
-        fs::read_dir(stand.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::read_dir(fixture.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     found.sort();
     let mut expected = names.map(|name| OsStr::from_bytes(name).to_owned());
     expected.sort();
     assert_eq!(found, expected);
     for name in names {
-        assert_eq!(fs::read(stand.root().join(OsStr::from_bytes(name))).unwrap(), name);
+        assert_eq!(fs::read(fixture.root().join(OsStr::from_bytes(name))).unwrap(), name);
     }
-    assert_eq!(errno(fs::write(stand.at(&"x".repeat(256)), "")), Errno::NAMETOOLONG);
+    assert_eq!(errno(fs::write(fixture.at(&"x".repeat(256)), "")), Errno::NAMETOOLONG);
 }
 
 #[test]
 fn link_counts_follow_links_and_removals() {
-    let Some(mut stand) = Stand::new() else { return };
-    fs::write(stand.at("a"), "content").unwrap();
-    fs::create_dir(stand.at("d")).unwrap();
-    fs::hard_link(stand.at("a"), stand.at("d/b")).unwrap();
-    stand.remount();
-    let (a, b) = (stand.at("a").metadata().unwrap(), stand.at("d/b").metadata().unwrap());
+    let Some(mut fixture) = Fixture::new() else { return };
+    fs::write(fixture.at("a"), "content").unwrap();
+    fs::create_dir(fixture.at("d")).unwrap();
+    fs::hard_link(fixture.at("a"), fixture.at("d/b")).unwrap();
+    fixture.remount();
+    let (a, b) = (fixture.at("a").metadata().unwrap(), fixture.at("d/b").metadata().unwrap());
     assert_eq!((a.ino(), a.nlink()), (b.ino(), 2));
-    fs::remove_file(stand.at("a")).unwrap();
-    assert_eq!(stand.at("d/b").metadata().unwrap().nlink(), 1);
-    assert_eq!(fs::read(stand.at("d/b")).unwrap(), b"content");
-    assert_eq!(errno(fs::hard_link(stand.at("d"), stand.at("e"))), Errno::PERM);
+    fs::remove_file(fixture.at("a")).unwrap();
+    assert_eq!(fixture.at("d/b").metadata().unwrap().nlink(), 1);
+    assert_eq!(fs::read(fixture.at("d/b")).unwrap(), b"content");
+    assert_eq!(errno(fs::hard_link(fixture.at("d"), fixture.at("e"))), Errno::PERM);
     let target = "t".repeat(4000);
-    std::os::unix::fs::symlink(&target, stand.at("s")).unwrap();
-    stand.remount();
-    assert_eq!(fs::read_link(stand.at("s")).unwrap().as_os_str(), OsStr::new(&target));
-    assert_eq!(stand.at("s").symlink_metadata().unwrap().len(), 4000);
+    std::os::unix::fs::symlink(&target, fixture.at("s")).unwrap();
+    fixture.remount();
+    assert_eq!(fs::read_link(fixture.at("s")).unwrap().as_os_str(), OsStr::new(&target));
+    assert_eq!(fixture.at("s").symlink_metadata().unwrap().len(), 4000);
 }
 
 #[test]
 fn rename_replaces_keeps_or_exchanges() {
-    let Some(stand) = Stand::new() else { return };
-    let (a, b) = (stand.at("a"), stand.at("b"));
+    let Some(fixture) = Fixture::new() else { return };
+    let (a, b) = (fixture.at("a"), fixture.at("b"));
     fs::write(&a, "A").unwrap();
     fs::write(&b, "B").unwrap();
     let rename = |flags| renameat_with(CWD, &a, CWD, &b, flags);
@@ -65,41 +65,41 @@ fn rename_replaces_keeps_or_exchanges() {
     assert_eq!((errno(fs::read(&a)), fs::read(&b).unwrap()), (Errno::NOENT, b"B".to_vec()));
     assert_eq!(rename(RenameFlags::EXCHANGE), Err(Errno::NOENT));
 
-    fs::create_dir_all(stand.at("d/e")).unwrap();
-    fs::create_dir(stand.at("f")).unwrap();
-    assert_eq!(errno(fs::rename(stand.at("d"), stand.at("d/e/g"))), Errno::INVAL);
-    assert_eq!(errno(fs::rename(stand.at("f"), stand.at("d"))), Errno::NOTEMPTY);
-    assert_eq!(errno(fs::rename(&b, stand.at("f"))), Errno::ISDIR);
-    assert_eq!(errno(fs::rename(stand.at("f"), &b)), Errno::NOTDIR);
-    fs::rename(stand.at("d"), stand.at("f")).unwrap();
-    assert_eq!(shell(&stand.root(), "find . | sort | tr '\\n' ' '"), ". ./b ./f ./f/e ");
+    fs::create_dir_all(fixture.at("d/e")).unwrap();
+    fs::create_dir(fixture.at("f")).unwrap();
+    assert_eq!(errno(fs::rename(fixture.at("d"), fixture.at("d/e/g"))), Errno::INVAL);
+    assert_eq!(errno(fs::rename(fixture.at("f"), fixture.at("d"))), Errno::NOTEMPTY);
+    assert_eq!(errno(fs::rename(&b, fixture.at("f"))), Errno::ISDIR);
+    assert_eq!(errno(fs::rename(fixture.at("f"), &b)), Errno::NOTDIR);
+    fs::rename(fixture.at("d"), fixture.at("f")).unwrap();
+    assert_eq!(shell(&fixture.root(), "find . | sort | tr '\\n' ' '"), ". ./b ./f ./f/e ");
 }
 
 #[test]
 fn invalid_operations_return_usual_errors() {
-    let Some(stand) = Stand::new() else { return };
-    fs::create_dir_all(stand.at("d/e")).unwrap();
-    fs::write(stand.at("f"), "").unwrap();
-    assert_eq!(errno(fs::remove_dir(stand.at("d"))), Errno::NOTEMPTY);
-    assert_eq!(errno(fs::remove_dir(stand.at("f"))), Errno::NOTDIR);
-    assert_eq!(errno(fs::remove_file(stand.at("d"))), Errno::ISDIR);
-    assert_eq!(errno(fs::create_dir(stand.at("f"))), Errno::EXIST);
-    assert_eq!(errno(fs::read(stand.at("f/g"))), Errno::NOTDIR);
-    assert_eq!(errno(fs::write(stand.at("d"), "")), Errno::ISDIR);
-    assert_eq!(errno(fs::read(stand.at("none"))), Errno::NOENT);
-    fs::write(stand.at("none"), "now").unwrap();
-    assert_eq!(fs::read(stand.at("none")).unwrap(), b"now", "what was remembered as absent is there");
+    let Some(fixture) = Fixture::new() else { return };
+    fs::create_dir_all(fixture.at("d/e")).unwrap();
+    fs::write(fixture.at("f"), "").unwrap();
+    assert_eq!(errno(fs::remove_dir(fixture.at("d"))), Errno::NOTEMPTY);
+    assert_eq!(errno(fs::remove_dir(fixture.at("f"))), Errno::NOTDIR);
+    assert_eq!(errno(fs::remove_file(fixture.at("d"))), Errno::ISDIR);
+    assert_eq!(errno(fs::create_dir(fixture.at("f"))), Errno::EXIST);
+    assert_eq!(errno(fs::read(fixture.at("f/g"))), Errno::NOTDIR);
+    assert_eq!(errno(fs::write(fixture.at("d"), "")), Errno::ISDIR);
+    assert_eq!(errno(fs::read(fixture.at("none"))), Errno::NOENT);
+    fs::write(fixture.at("none"), "now").unwrap();
+    assert_eq!(fs::read(fixture.at("none")).unwrap(), b"now", "what was remembered as absent is there");
 }
 
 #[test]
 fn deleted_file_lives_while_it_is_open() {
-    let Some(stand) = Stand::new() else { return };
-    let free = || rustix::fs::statvfs(stand.root()).unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    let free = || rustix::fs::statvfs(fixture.root()).unwrap();
     let before = free();
     let content = bytes(1, 1_000_000);
-    let mut file = new_file(&stand.at("gone"));
+    let mut file = new_file(&fixture.at("gone"));
     file.write_all(&content).unwrap();
-    fs::remove_file(stand.at("gone")).unwrap();
+    fs::remove_file(fixture.at("gone")).unwrap();
     file.write_all_at(b"still", 100).unwrap();
     let mut back = vec![0; content.len()];
     file.read_exact_at(&mut back, 0).unwrap();
@@ -120,27 +120,27 @@ fn deleted_file_lives_while_it_is_open() {
 /// A descriptor of a deleted file must not refer to a new file that reuses the inode number.
 #[test]
 fn descriptor_of_deleted_file_never_refers_to_new_file() {
-    let Some(stand) = Stand::new() else { return };
-    fs::write(stand.at("old"), "old").unwrap();
-    let place = rustix::fs::openat(CWD, stand.at("old"), OFlags::PATH, Mode::empty()).unwrap();
-    fs::remove_file(stand.at("old")).unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    fs::write(fixture.at("old"), "old").unwrap();
+    let place = rustix::fs::openat(CWD, fixture.at("old"), OFlags::PATH, Mode::empty()).unwrap();
+    fs::remove_file(fixture.at("old")).unwrap();
     for number in 0..50 {
-        fs::write(stand.at(&format!("new-{number}")), "new").unwrap();
+        fs::write(fixture.at(&format!("new-{number}")), "new").unwrap();
     }
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());
     assert_eq!(fs::read(path).unwrap(), b"old", "it lives while somebody holds it");
     drop(place);
     for number in 0..50 {
-        assert_eq!(fs::read(stand.at(&format!("new-{number}"))).unwrap(), b"new");
+        assert_eq!(fs::read(fixture.at(&format!("new-{number}"))).unwrap(), b"new");
     }
 }
 
 #[test]
 fn create_in_deleted_directory_fails() {
-    let Some(stand) = Stand::new() else { return };
-    fs::create_dir(stand.at("d")).unwrap();
-    let directory = rustix::fs::openat(CWD, stand.at("d"), OFlags::DIRECTORY, Mode::empty()).unwrap();
-    fs::remove_dir(stand.at("d")).unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    fs::create_dir(fixture.at("d")).unwrap();
+    let directory = rustix::fs::openat(CWD, fixture.at("d"), OFlags::DIRECTORY, Mode::empty()).unwrap();
+    fs::remove_dir(fixture.at("d")).unwrap();
     let made = rustix::fs::openat(&directory, "f", OFlags::CREATE | OFlags::RDWR, Mode::RWXU);
     assert_eq!(made.unwrap_err(), Errno::NOENT);
     let status = rustix::fs::statat(&directory, "", AtFlags::EMPTY_PATH);
@@ -149,15 +149,15 @@ fn create_in_deleted_directory_fails() {
 
 #[test]
 fn pipes_and_devices_survive_remount() {
-    let Some(mut stand) = Stand::new() else { return };
-    shell(&stand.root(), "mkfifo pipe; mknod null c 1 3 || test \"$(id -u)\" != 0");
-    stand.remount();
-    assert!(stand.at("pipe").metadata().unwrap().file_type().is_fifo());
-    if let Ok(null) = stand.at("null").metadata() {
+    let Some(mut fixture) = Fixture::new() else { return };
+    shell(&fixture.root(), "mkfifo pipe; mknod null c 1 3 || test \"$(id -u)\" != 0");
+    fixture.remount();
+    assert!(fixture.at("pipe").metadata().unwrap().file_type().is_fifo());
+    if let Ok(null) = fixture.at("null").metadata() {
         assert!(null.file_type().is_char_device());
         assert_eq!((rustix::fs::major(null.rdev()), rustix::fs::minor(null.rdev())), (1, 3));
     }
-    let path = stand.at("pipe");
+    let path = fixture.at("pipe");
     let read = || -> io::Result<String> {
         let mut text = String::new();
         fs::File::open(&path)?.read_to_string(&mut text)?;
@@ -173,21 +173,21 @@ fn pipes_and_devices_survive_remount() {
 
 #[test]
 fn path_descriptor_of_deleted_file_stays_usable() {
-    let Some(stand) = Stand::new() else { return };
-    let free = || rustix::fs::statvfs(stand.root()).unwrap().f_ffree;
+    let Some(fixture) = Fixture::new() else { return };
+    let free = || rustix::fs::statvfs(fixture.root()).unwrap().f_ffree;
     let before = free();
-    fs::write(stand.at("file"), "content").unwrap();
-    fs::write(stand.at("other"), "other").unwrap();
-    fs::create_dir(stand.at("directory")).unwrap();
-    shell(&stand.root(), "mkfifo pipe");
+    fs::write(fixture.at("file"), "content").unwrap();
+    fs::write(fixture.at("other"), "other").unwrap();
+    fs::create_dir(fixture.at("directory")).unwrap();
+    shell(&fixture.root(), "mkfifo pipe");
     let names = ["file", "other", "directory", "pipe"];
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let held: Vec<_> =
-        names.iter().map(|name| rustix::fs::open(stand.at(name), flags, Mode::empty()).unwrap()).collect();
-    fs::remove_file(stand.at("file")).unwrap();
-    fs::rename(stand.at("pipe"), stand.at("other")).unwrap();
-    fs::remove_dir(stand.at("directory")).unwrap();
-    fs::remove_file(stand.at("other")).unwrap();
+        names.iter().map(|name| rustix::fs::open(fixture.at(name), flags, Mode::empty()).unwrap()).collect();
+    fs::remove_file(fixture.at("file")).unwrap();
+    fs::rename(fixture.at("pipe"), fixture.at("other")).unwrap();
+    fs::remove_dir(fixture.at("directory")).unwrap();
+    fs::remove_file(fixture.at("other")).unwrap();
     for (fd, name) in held.iter().zip(names) {
         let status = rustix::fs::fstat(fd).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(status.st_nlink, 0, "{name}");
@@ -195,7 +195,7 @@ fn path_descriptor_of_deleted_file_stays_usable() {
     let path = format!("/proc/self/fd/{}", held[0].as_raw_fd());
     assert_eq!(fs::read(path).unwrap(), b"content", "its content is there as well");
     // A working directory can be removed.
-    let told = shell(&stand.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
+    let told = shell(&fixture.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
     assert_eq!(told.trim(), "0");
     drop(held);
     // The kernel forgets the files with some delay.

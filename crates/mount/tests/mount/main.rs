@@ -4,11 +4,11 @@
 
 mod acls;
 mod files;
+mod fixture;
 mod links;
 mod many;
 mod snapshots;
 mod space;
-mod stand;
 mod survival;
 mod tools;
 mod users;

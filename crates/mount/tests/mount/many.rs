@@ -1,6 +1,6 @@
 //! Many files and concurrent users.
 
-use crate::stand::{Stand, bytes, shell};
+use crate::fixture::{Fixture, bytes, shell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -8,29 +8,29 @@ use std::path::Path;
 #[test]
 fn directory_with_20_000_files_is_listed_and_removed() {
     const FILES: usize = 20_000;
-    let Some(mut stand) = Stand::new() else { return };
-    fs::create_dir(stand.at("d")).unwrap();
+    let Some(mut fixture) = Fixture::new() else { return };
+    fs::create_dir(fixture.at("d")).unwrap();
     let name = |number: usize| format!("a file with a name of some length, number {number}");
     for number in 0..FILES {
-        fs::File::create(stand.at("d").join(name(number))).unwrap();
+        fs::File::create(fixture.at("d").join(name(number))).unwrap();
     }
-    let listed = |stand: &Stand| -> Vec<String> {
-        let entries = fs::read_dir(stand.at("d")).unwrap();
+    let listed = |fixture: &Fixture| -> Vec<String> {
+        let entries = fs::read_dir(fixture.at("d")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
     let all: BTreeSet<String> = (0..FILES).map(name).collect();
-    let found = listed(&stand);
+    let found = listed(&fixture);
     assert_eq!(found.len(), FILES);
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), all);
-    stand.remount();
-    let found = listed(&stand);
+    fixture.remount();
+    let found = listed(&fixture);
     assert_eq!(found.len(), FILES);
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), all);
     for number in (0..FILES).step_by(997) {
-        assert!(stand.at("d").join(name(number)).is_file());
+        assert!(fixture.at("d").join(name(number)).is_file());
     }
     // Removes entries while listing them.
-    shell(&stand.root(), "rm -r d; test -z \"$(ls -A)\"");
+    shell(&fixture.root(), "rm -r d; test -z \"$(ls -A)\"");
 }
 
 /// Performs random operations of one thread on its own names in shared directories. Returns the expected files.
@@ -69,8 +69,8 @@ fn churn(root: &Path, thread: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn concurrent_threads_keep_their_own_files() {
-    let Some(mut stand) = Stand::new() else { return };
-    let root = stand.root();
+    let Some(mut fixture) = Fixture::new() else { return };
+    let root = fixture.root();
     for directory in 0..4 {
         fs::create_dir(root.join(directory.to_string())).unwrap();
     }
@@ -99,15 +99,15 @@ fn concurrent_threads_keep_their_own_files() {
         }
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
         assert!(found == expected, "names are right, contents are not");
-        stand.remount();
+        fixture.remount();
     }
 }
 
 /// Exactly one of several threads that create the same name or move the same file succeeds.
 #[test]
 fn one_of_several_concurrent_operations_succeeds() {
-    let Some(stand) = Stand::new() else { return };
-    let root = stand.root();
+    let Some(fixture) = Fixture::new() else { return };
+    let root = fixture.root();
     let wins = |try_it: &(dyn Fn(usize) -> bool + Sync)| {
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || try_it(thread))).collect();

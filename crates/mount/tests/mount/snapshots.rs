@@ -1,6 +1,6 @@
 //! Snapshots viewed while their file system is mounted.
 
-use crate::stand::{Stand, assert_same, bytes, errno, shell, tree};
+use crate::fixture::{Fixture, assert_same, bytes, errno, shell, tree};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 use std::fs::{self, OpenOptions};
@@ -9,21 +9,21 @@ use std::path::Path;
 use wearwell_mount::Options;
 use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR, Stats};
 
-fn order(stand: &Stand, order: &str) {
-    rustix::fs::setxattr(stand.root(), ORDER_XATTR, order.as_bytes(), XattrFlags::empty()).expect(order);
+fn order(fixture: &Fixture, order: &str) {
+    rustix::fs::setxattr(fixture.root(), ORDER_XATTR, order.as_bytes(), XattrFlags::empty()).expect(order);
 }
 
-fn stats(stand: &Stand) -> Stats {
+fn stats(fixture: &Fixture) -> Stats {
     let mut text = vec![0; 64 << 10];
-    let length = rustix::fs::getxattr(stand.root(), REPORT_XATTR, &mut text).unwrap();
+    let length = rustix::fs::getxattr(fixture.root(), REPORT_XATTR, &mut text).unwrap();
     serde_json::from_slice(&text[..length]).unwrap()
 }
 
 /// Waits until the blocks of deleted snapshots are free.
-fn wait_until_freed(stand: &Stand) {
+fn wait_until_freed(fixture: &Fixture) {
     let is_freed = (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
-        stats(stand).snapshots_being_deleted == 0
+        stats(fixture).snapshots_being_deleted == 0
     });
     assert!(is_freed);
 }
@@ -51,37 +51,37 @@ fn change(at: &Path) {
 }
 
 fn looks_at_snapshots_beside_changes(options: Options) {
-    let Some(mut stand) = Stand::with(options) else { return };
-    fs::create_dir(stand.at("d")).unwrap();
-    source(&stand.at("d"));
-    let first = tree(&stand.at("d"));
-    assert_eq!(errno(fs::metadata(stand.at(".snapshots"))), Errno::NOENT);
-    shell(&stand.root(), "sync -f .");
-    order(&stand, "create first");
-    change(&stand.at("d"));
-    let second = tree(&stand.at("d"));
-    shell(&stand.root(), "sync -f .");
-    order(&stand, "create second");
-    shell(&stand.root(), "rm -r d; echo new > d");
+    let Some(mut fixture) = Fixture::with(options) else { return };
+    fs::create_dir(fixture.at("d")).unwrap();
+    source(&fixture.at("d"));
+    let first = tree(&fixture.at("d"));
+    assert_eq!(errno(fs::metadata(fixture.at(".snapshots"))), Errno::NOENT);
+    shell(&fixture.root(), "sync -f .");
+    order(&fixture, "create first");
+    change(&fixture.at("d"));
+    let second = tree(&fixture.at("d"));
+    shell(&fixture.root(), "sync -f .");
+    order(&fixture, "create second");
+    shell(&fixture.root(), "rm -r d; echo new > d");
     for _ in 0..2 {
-        assert_same(&tree(&stand.at(".snapshots/first/d")), &first);
-        assert_same(&tree(&stand.at(".snapshots/second/d")), &second);
+        assert_same(&tree(&fixture.at(".snapshots/first/d")), &first);
+        assert_same(&tree(&fixture.at(".snapshots/second/d")), &second);
         assert_eq!(
-            shell(&stand.root(), "ls -A; ls .snapshots; cd .snapshots/first/d/a; ls -d ../../.."),
+            shell(&fixture.root(), "ls -A; ls .snapshots; cd .snapshots/first/d/a; ls -d ../../.."),
             "d\nfirst\nsecond\n../../..\n"
         );
-        stand.remount();
+        fixture.remount();
     }
     // The older snapshot keeps the blocks that it shares with the deleted newer one.
-    order(&stand, "delete second");
-    wait_until_freed(&stand);
-    assert_eq!(errno(fs::metadata(stand.at(".snapshots/second"))), Errno::NOENT);
-    assert_same(&tree(&stand.at(".snapshots/first/d")), &first);
-    order(&stand, "delete first");
-    wait_until_freed(&stand);
-    assert_eq!(stats(&stand).snapshot_blocks, 0);
-    assert_eq!(fs::read_to_string(stand.at("d")).unwrap(), "new\n");
-    stand.unmount();
+    order(&fixture, "delete second");
+    wait_until_freed(&fixture);
+    assert_eq!(errno(fs::metadata(fixture.at(".snapshots/second"))), Errno::NOENT);
+    assert_same(&tree(&fixture.at(".snapshots/first/d")), &first);
+    order(&fixture, "delete first");
+    wait_until_freed(&fixture);
+    assert_eq!(stats(&fixture).snapshot_blocks, 0);
+    assert_eq!(fs::read_to_string(fixture.at("d")).unwrap(), "new\n");
+    fixture.unmount();
 }
 
 #[test]
@@ -96,25 +96,28 @@ fn snapshots_keep_contents_with_direct_io() {
 
 #[test]
 fn changes_in_snapshot_fail_as_read_only() {
-    let Some(stand) = Stand::new() else { return };
-    fs::write(stand.at("file"), "first").unwrap();
-    order(&stand, "create then");
-    let then = stand.at(".snapshots/then");
+    let Some(fixture) = Fixture::new() else { return };
+    fs::write(fixture.at("file"), "first").unwrap();
+    order(&fixture, "create then");
+    let then = fixture.at(".snapshots/then");
     let open = |path: &str| OpenOptions::new().write(true).open(then.join(path));
     assert_eq!(errno(open("file")), Errno::ROFS);
     assert_eq!(errno(fs::write(then.join("new"), "")), Errno::ROFS);
     assert_eq!(errno(fs::remove_file(then.join("file"))), Errno::ROFS);
     assert_eq!(errno(fs::create_dir(then.join("d"))), Errno::ROFS);
-    assert_eq!(errno(fs::create_dir(stand.at(".snapshots/other"))), Errno::ROFS);
-    assert_eq!(errno(fs::rename(then.join("file"), stand.at("moved"))), Errno::ROFS);
-    assert_eq!(errno(fs::rename(stand.at("file"), then.join("moved"))), Errno::ROFS);
-    assert_eq!(errno(fs::hard_link(then.join("file"), stand.at("linked"))), Errno::ROFS);
+    assert_eq!(errno(fs::create_dir(fixture.at(".snapshots/other"))), Errno::ROFS);
+    assert_eq!(errno(fs::rename(then.join("file"), fixture.at("moved"))), Errno::ROFS);
+    assert_eq!(errno(fs::rename(fixture.at("file"), then.join("moved"))), Errno::ROFS);
+    assert_eq!(errno(fs::hard_link(then.join("file"), fixture.at("linked"))), Errno::ROFS);
     assert_eq!(errno(std::os::unix::fs::chown(then.join("file"), Some(5), None)), Errno::ROFS);
     assert_eq!(errno(fs::remove_dir(&then)), Errno::ROFS);
     let set = rustix::fs::setxattr(then.join("file"), "user.a", b"b", XattrFlags::empty());
     assert_eq!(set, Err(Errno::ROFS));
     // The snapshot's file is not the live file.
-    assert_ne!(fs::metadata(then.join("file")).unwrap().ino(), fs::metadata(stand.at("file")).unwrap().ino());
-    fs::write(stand.at("file"), "second").unwrap();
+    assert_ne!(
+        fs::metadata(then.join("file")).unwrap().ino(),
+        fs::metadata(fixture.at("file")).unwrap().ino()
+    );
+    fs::write(fixture.at("file"), "second").unwrap();
     assert_eq!(fs::read_to_string(then.join("file")).unwrap(), "first");
 }

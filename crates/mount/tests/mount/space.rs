@@ -1,16 +1,16 @@
 //! A full file system.
 
-use crate::stand::{Stand, bytes, errno, new_file};
+use crate::fixture::{Fixture, bytes, errno, new_file};
 use rustix::io::Errno;
 use std::fs;
 use std::io::Write;
 
 #[test]
 fn write_to_full_file_system_fails_and_space_returns() {
-    let Some(mut stand) = Stand::new() else { return };
-    fs::write(stand.at("before"), "kept").unwrap();
+    let Some(mut fixture) = Fixture::new() else { return };
+    fs::write(fixture.at("before"), "kept").unwrap();
     let block = bytes(1, 1 << 20);
-    let mut file = new_file(&stand.at("large"));
+    let mut file = new_file(&fixture.at("large"));
     let mut written = 0;
     let error = loop {
         match file.write(&block) {
@@ -22,25 +22,25 @@ fn write_to_full_file_system_fails_and_space_returns() {
     assert_eq!(errno::<()>(Err(error)), Errno::NOSPC);
     assert_eq!(file.metadata().unwrap().len(), written, "all that was acknowledged is there, and no more");
     drop(file);
-    stand.remount();
-    let content = fs::read(stand.at("large")).unwrap();
+    fixture.remount();
+    let content = fs::read(fixture.at("large")).unwrap();
     assert_eq!(content.len() as u64, written);
     assert!(content.chunks(1 << 20).all(|chunk| chunk == &block[..chunk.len()]));
     drop(content);
-    assert_eq!(fs::read(stand.at("before")).unwrap(), b"kept");
-    fs::remove_file(stand.at("large")).unwrap();
-    fs::write(stand.at("after"), &block).unwrap();
-    assert!(fs::read(stand.at("after")).unwrap() == block);
+    assert_eq!(fs::read(fixture.at("before")).unwrap(), b"kept");
+    fs::remove_file(fixture.at("large")).unwrap();
+    fs::write(fixture.at("after"), &block).unwrap();
+    assert!(fs::read(fixture.at("after")).unwrap() == block);
 }
 
 /// The kernel sends FORGET after `unlink` returns, but a query right after `unlink` must report the space of the files as free.
 #[test]
 fn statfs_after_unlink_includes_freed_space() {
-    let Some(stand) = Stand::new() else { return };
-    let free = || rustix::fs::statvfs(stand.root()).map(|of| (of.f_bfree, of.f_ffree)).unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    let free = || rustix::fs::statvfs(fixture.root()).map(|of| (of.f_bfree, of.f_ffree)).unwrap();
     let before = free();
     for _ in 0..5 {
-        let files: Vec<_> = (0..200).map(|number| stand.at(&format!("file {number}"))).collect();
+        let files: Vec<_> = (0..200).map(|number| fixture.at(&format!("file {number}"))).collect();
         files.iter().for_each(|file| fs::write(file, bytes(1, 20_000)).unwrap());
         assert!(files.iter().all(|file| fs::read(file).unwrap() == bytes(1, 20_000)));
         assert!(free().0 < before.0 - 800);

@@ -1,6 +1,6 @@
 //! Contents after a clean or unclean end.
 
-use crate::stand::{Stand, assert_same, bytes, devices, tree};
+use crate::fixture::{Fixture, assert_same, bytes, devices, tree};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -13,16 +13,16 @@ const SERVE: &str = "WEARWELL_TEST_SERVE";
 
 #[test]
 fn remount_keeps_everything() {
-    let Some(mut stand) = Stand::new() else { return };
+    let Some(mut fixture) = Fixture::new() else { return };
     for number in 0..200_u64 {
-        let directory = stand.at(&format!("{}/{}", number % 7, number % 11));
+        let directory = fixture.at(&format!("{}/{}", number % 7, number % 11));
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join(number.to_string()), bytes(number, 1000 * number as usize)).unwrap();
     }
-    let before = tree(&stand.root());
+    let before = tree(&fixture.root());
     for _ in 0..3 {
-        stand.remount();
-        assert_same(&tree(&stand.root()), &before);
+        fixture.remount();
+        assert_same(&tree(&fixture.root()), &before);
     }
 }
 
@@ -37,13 +37,13 @@ fn serves_until_killed() {
 }
 
 /// Starts a server process and waits until it has mounted.
-fn serve(stand: &Stand) -> Child {
+fn serve(fixture: &Fixture) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "survival::serves_until_killed", "--ignored"]).env(SERVE, stand.directory());
+    command.args(["--exact", "survival::serves_until_killed", "--ignored"]).env(SERVE, fixture.directory());
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     for _ in 0..1000 {
         let table = fs::read_to_string("/proc/self/mounts").unwrap();
-        if table.contains(stand.root().to_str().unwrap()) {
+        if table.contains(fixture.root().to_str().unwrap()) {
             return child;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -55,12 +55,12 @@ fn serve(stand: &Stand) -> Child {
 
 #[test]
 fn acknowledged_writes_survive_kill() {
-    let Some(mut stand) = Stand::new() else { return };
-    stand.unmount();
-    let root = stand.root();
+    let Some(mut fixture) = Fixture::new() else { return };
+    fixture.unmount();
+    let root = fixture.root();
     let mut model = vec![0_u8; 1 << 20];
     for round in 0..5_u64 {
-        let mut child = serve(&stand);
+        let mut child = serve(&fixture);
         let file =
             fs::File::options().create(true).truncate(false).write(true).open(root.join("file")).unwrap();
         for step in 0..300 + 100 * round {
@@ -79,7 +79,7 @@ fn acknowledged_writes_survive_kill() {
         drop(file);
         rustix::mount::unmount(&root, rustix::mount::UnmountFlags::DETACH).unwrap();
 
-        stand.mount();
+        fixture.mount();
         let content = fs::read(root.join("file")).unwrap();
         assert!(
             content[..] == model[..content.len()] && model[content.len()..].iter().all(|&byte| byte == 0)
@@ -89,18 +89,18 @@ fn acknowledged_writes_survive_kill() {
             assert_eq!(fs::read(root.join(format!("{earlier}/old"))).unwrap(), bytes(earlier - 1, 50_000));
             assert!(!root.join(format!("{}/new", earlier - 1)).exists());
         }
-        stand.unmount();
+        fixture.unmount();
     }
 }
 
 /// A file system in use is not unmounted and stays usable.
 #[test]
 fn unmount_with_open_file_fails_with_ebusy() {
-    let Some(mut stand) = Stand::new() else { return };
-    let file = fs::File::create(stand.at("file")).unwrap();
-    let error = stand.try_unmount().unwrap_err();
-    assert_eq!(crate::stand::errno::<()>(Err(error)), rustix::io::Errno::BUSY);
+    let Some(mut fixture) = Fixture::new() else { return };
+    let file = fs::File::create(fixture.at("file")).unwrap();
+    let error = fixture.try_unmount().unwrap_err();
+    assert_eq!(crate::fixture::errno::<()>(Err(error)), rustix::io::Errno::BUSY);
     file.write_all_at(b"usable", 0).unwrap();
     drop(file);
-    stand.unmount();
+    fixture.unmount();
 }

@@ -1,6 +1,6 @@
 //! Ordinary command-line tools.
 
-use crate::stand::{Stand, assert_same, bytes, shell, tree};
+use crate::fixture::{Fixture, assert_same, bytes, shell, tree};
 use std::fs;
 use std::path::Path;
 
@@ -21,50 +21,50 @@ fn source(at: &Path) {
 
 #[test]
 fn cp_preserves_everything_in_both_directions() {
-    let Some(stand) = Stand::new() else { return };
-    let plain = stand.directory().join("plain");
+    let Some(fixture) = Fixture::new() else { return };
+    let plain = fixture.directory().join("plain");
     fs::create_dir(&plain).unwrap();
     source(&plain);
-    shell(stand.directory(), "cp -a plain mounted/copy; cp -a mounted/copy back");
-    assert_same(&tree(&plain), &tree(&stand.at("copy")));
-    assert_same(&tree(&plain), &tree(&stand.directory().join("back")));
+    shell(fixture.directory(), "cp -a plain mounted/copy; cp -a mounted/copy back");
+    assert_same(&tree(&plain), &tree(&fixture.at("copy")));
+    assert_same(&tree(&plain), &tree(&fixture.directory().join("back")));
 }
 
 #[test]
 fn tar_packs_and_unpacks() {
-    let Some(mut stand) = Stand::new() else { return };
-    fs::create_dir(stand.at("a")).unwrap();
-    source(&stand.at("a"));
+    let Some(mut fixture) = Fixture::new() else { return };
+    fs::create_dir(fixture.at("a")).unwrap();
+    source(&fixture.at("a"));
     shell(
-        &stand.root(),
+        &fixture.root(),
         "tar --format=posix -cf all.tar a; mkdir b; tar xpf all.tar -C b --strip-components=1; tar df all.tar",
     );
-    assert_same(&tree(&stand.at("a")), &tree(&stand.at("b")));
-    stand.remount();
-    assert_same(&tree(&stand.at("a")), &tree(&stand.at("b")));
-    shell(&stand.root(), "rm -r a b; test \"$(ls)\" = all.tar");
+    assert_same(&tree(&fixture.at("a")), &tree(&fixture.at("b")));
+    fixture.remount();
+    assert_same(&tree(&fixture.at("a")), &tree(&fixture.at("b")));
+    shell(&fixture.root(), "rm -r a b; test \"$(ls)\" = all.tar");
 }
 
 #[test]
 fn mv_works_within_and_out_of_the_mount() {
-    let Some(stand) = Stand::new() else { return };
-    fs::create_dir(stand.at("a")).unwrap();
-    source(&stand.at("a"));
-    let before = tree(&stand.at("a"));
-    shell(&stand.root(), "mkdir -p b/c; mv a b/c/d; test ! -e a; test $(stat -c %h b/c) = 3");
-    assert_same(&before, &tree(&stand.at("b/c/d")));
-    shell(&stand.root(), "mv b/c/d ../out; test -z \"$(ls b/c)\"; rmdir b/c b; test $(stat -c %h .) = 2");
-    assert_same(&before, &tree(&stand.directory().join("out")));
+    let Some(fixture) = Fixture::new() else { return };
+    fs::create_dir(fixture.at("a")).unwrap();
+    source(&fixture.at("a"));
+    let before = tree(&fixture.at("a"));
+    shell(&fixture.root(), "mkdir -p b/c; mv a b/c/d; test ! -e a; test $(stat -c %h b/c) = 3");
+    assert_same(&before, &tree(&fixture.at("b/c/d")));
+    shell(&fixture.root(), "mv b/c/d ../out; test -z \"$(ls b/c)\"; rmdir b/c b; test $(stat -c %h .) = 2");
+    assert_same(&before, &tree(&fixture.directory().join("out")));
 }
 
 #[test]
 fn df_and_find_report_correct_counts() {
-    let Some(stand) = Stand::new() else { return };
-    let used = || shell(&stand.root(), "df --output=iused . | tail -n 1").trim().parse::<u64>().unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    let used = || shell(&fixture.root(), "df --output=iused . | tail -n 1").trim().parse::<u64>().unwrap();
     let before = used();
-    shell(&stand.root(), "mkdir many; cd many; for i in $(seq 100); do : > file-$i; done");
+    shell(&fixture.root(), "mkdir many; cd many; for i in $(seq 100); do : > file-$i; done");
     assert_eq!(used(), before + 101);
-    assert_eq!(shell(&stand.root(), "find . -type f | wc -l").trim(), "100");
-    shell(&stand.root(), "find . -name 'file-*' -delete; rmdir many");
+    assert_eq!(shell(&fixture.root(), "find . -type f | wc -l").trim(), "100");
+    shell(&fixture.root(), "find . -name 'file-*' -delete; rmdir many");
     assert_eq!(used(), before);
 }

@@ -1,6 +1,6 @@
 //! Extended attributes.
 
-use crate::stand::{Stand, bytes};
+use crate::fixture::{Fixture, bytes};
 use rustix::fs::{XattrFlags, getxattr, getxattr_query, listxattr, removexattr, setxattr};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ fn list(path: &Path) -> BTreeSet<String> {
 
 #[test]
 fn attributes_survive_remount() {
-    let Some(mut stand) = Stand::new() else { return };
-    let path = stand.at("file");
+    let Some(mut fixture) = Fixture::new() else { return };
+    let path = fixture.at("file");
     fs::write(&path, "").unwrap();
     let either = XattrFlags::empty();
     setxattr(&path, "user.a", b"one", XattrFlags::CREATE).unwrap();
@@ -35,14 +35,14 @@ fn attributes_survive_remount() {
     setxattr(&path, "user.a", b"longer than it was", XattrFlags::REPLACE).unwrap();
     setxattr(&path, "user.empty", b"", either).unwrap();
     setxattr(&path, "user.large", &bytes(1, 2000), either).unwrap();
-    setxattr(stand.root(), "user.of the root", b"x", either).unwrap();
-    stand.remount();
+    setxattr(fixture.root(), "user.of the root", b"x", either).unwrap();
+    fixture.remount();
     assert_eq!(get(&path, "user.a").unwrap(), b"longer than it was");
     assert_eq!(get(&path, "user.empty").unwrap(), b"");
     assert_eq!(get(&path, "user.large").unwrap(), bytes(1, 2000));
     assert_eq!(get(&path, "user.none"), Err(Errno::NODATA));
     assert_eq!(list(&path), ["user.a", "user.empty", "user.large"].map(str::to_owned).into());
-    assert_eq!(get(&stand.root(), "user.of the root").unwrap(), b"x");
+    assert_eq!(get(&fixture.root(), "user.of the root").unwrap(), b"x");
 
     assert_eq!(getxattr_query(&path, "user.a"), Ok(18));
     assert_eq!(getxattr(&path, "user.a", &mut [0_u8; 17][..]), Err(Errno::RANGE));
@@ -54,8 +54,8 @@ fn attributes_survive_remount() {
 
 #[test]
 fn set_of_unsupported_system_attribute_fails() {
-    let Some(stand) = Stand::new() else { return };
-    let path = stand.at("file");
+    let Some(fixture) = Fixture::new() else { return };
+    let path = fixture.at("file");
     fs::write(&path, "").unwrap();
     let refused = setxattr(&path, "system.nfs4_acl", b"any", XattrFlags::empty());
     assert_eq!(refused, Err(Errno::OPNOTSUPP));
@@ -63,9 +63,9 @@ fn set_of_unsupported_system_attribute_fails() {
 
 #[test]
 fn report_attribute_is_readable_and_not_writable() {
-    let Some(stand) = Stand::new() else { return };
-    let root = stand.root();
-    fs::write(stand.at("file"), bytes(1, 10 << 12)).unwrap();
+    let Some(fixture) = Fixture::new() else { return };
+    let root = fixture.root();
+    fs::write(fixture.at("file"), bytes(1, 10 << 12)).unwrap();
     let report: Stats = serde_json::from_slice(&get(&root, REPORT_XATTR).unwrap()).unwrap();
     assert_eq!((report.counts.written_blocks, report.inodes), (10, 2));
     assert_eq!(setxattr(&root, REPORT_XATTR, b"x", XattrFlags::empty()), Err(Errno::PERM));

@@ -17,7 +17,7 @@ use wearwell_nvmfs::api::{
 };
 
 /// File that the kernel knows.
-struct Held {
+struct OpenNode {
     /// O_PATH descriptor of the file.
     place: OwnedFd,
     /// Descriptor for reads and writes while the file has users.
@@ -25,7 +25,7 @@ struct Held {
     users: u32,
 }
 
-impl Held {
+impl OpenNode {
     /// Returns a path to the file, for calls that do not take O_PATH descriptors.
     fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.place.as_raw_fd())
@@ -34,7 +34,7 @@ impl Held {
 
 /// Directory with the interface of a file system.
 pub struct PassThrough {
-    held: HashMap<Ino, Held>,
+    nodes: HashMap<Ino, OpenNode>,
     numbers: HashMap<u64, Ino>,
     last: Ino,
 }
@@ -88,47 +88,47 @@ impl PassThrough {
     pub fn new(directory: &Path) -> io::Result<Self> {
         let place = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
         let number = host::fstat(&place)?.st_ino;
-        let root = Held { place, file: None, users: 0 };
+        let root = OpenNode { place, file: None, users: 0 };
         Ok(PassThrough {
-            held: HashMap::from([(ROOT, root)]),
+            nodes: HashMap::from([(ROOT, root)]),
             numbers: HashMap::from([(number, ROOT)]),
             last: ROOT,
         })
     }
 
-    fn held(&self, ino: Ino) -> Result<&Held> {
-        self.held.get(&ino).ok_or(Error::NotFound)
+    fn node(&self, ino: Ino) -> Result<&OpenNode> {
+        self.nodes.get(&ino).ok_or(Error::NotFound)
     }
 
     fn file(&self, ino: Ino) -> Result<&OwnedFd> {
-        self.held(ino)?.file.as_ref().ok_or(Error::Invalid("the file is not open"))
+        self.node(ino)?.file.as_ref().ok_or(Error::Invalid("the file is not open"))
     }
 
     /// Sets the owner of a new file to the caller, and returns its attributes.
     fn made(&mut self, parent: Ino, of: &[u8], caller: &Caller) -> Result<Attributes> {
-        let place = &self.held(parent)?.place;
+        let place = &self.node(parent)?.place;
         let (user, group) = (host::Uid::from_raw(caller.uid), host::Gid::from_raw(caller.gid));
         host::chownat(place, name(of), Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
         self.lookup(parent, of)
     }
 
     /// Forgets a file that has no name and no users.
-    fn let_go(&mut self, ino: Ino) -> Result<()> {
-        let held = self.held(ino)?;
-        let status = host::fstat(&held.place).map_err(error)?;
-        if held.users == 0 && status.st_nlink == 0 {
-            self.held.remove(&ino);
+    fn forget_if_unused(&mut self, ino: Ino) -> Result<()> {
+        let node = self.node(ino)?;
+        let status = host::fstat(&node.place).map_err(error)?;
+        if node.users == 0 && status.st_nlink == 0 {
+            self.nodes.remove(&ino);
             self.numbers.remove(&status.st_ino);
         }
         Ok(())
     }
 
     fn remove(&mut self, parent: Ino, of: &[u8], flags: AtFlags) -> Result<()> {
-        let place = &self.held(parent)?.place;
+        let place = &self.node(parent)?.place;
         let status = host::statat(place, name(of), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
         host::unlinkat(place, name(of), flags).map_err(error)?;
         match self.numbers.get(&status.st_ino) {
-            Some(&ino) => self.let_go(ino),
+            Some(&ino) => self.forget_if_unused(ino),
             None => Ok(()),
         }
     }
@@ -137,18 +137,18 @@ impl PassThrough {
 impl FileSystem for PassThrough {
     fn lookup(&mut self, parent: Ino, of: &[u8]) -> Result<Attributes> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let place = host::openat(&self.held(parent)?.place, name(of), flags, Mode::empty()).map_err(error)?;
+        let place = host::openat(&self.node(parent)?.place, name(of), flags, Mode::empty()).map_err(error)?;
         let number = host::fstat(&place).map_err(error)?.st_ino;
         let ino = *self.numbers.entry(number).or_insert_with(|| {
             self.last.0 += 1;
-            self.held.insert(self.last, Held { place, file: None, users: 0 });
+            self.nodes.insert(self.last, OpenNode { place, file: None, users: 0 });
             self.last
         });
         self.attributes(ino)
     }
 
     fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
-        let status = host::fstat(&self.held(ino)?.place).map_err(error)?;
+        let status = host::fstat(&self.node(ino)?.place).map_err(error)?;
         let ns = |seconds: i64, ns: u64| seconds * 1_000_000_000 + ns as i64;
         Ok(Attributes {
             ino,
@@ -168,17 +168,17 @@ impl FileSystem for PassThrough {
     }
 
     fn set_attributes(&mut self, ino: Ino, change: &Change, _: &Caller) -> Result<Attributes> {
-        let held = self.held(ino)?;
+        let node = self.node(ino)?;
         let user = change.uid.map(host::Uid::from_raw);
         let group = change.gid.map(host::Gid::from_raw);
         if user.is_some() || group.is_some() {
-            host::chownat(&held.place, "", user, group, AtFlags::EMPTY_PATH).map_err(error)?;
+            host::chownat(&node.place, "", user, group, AtFlags::EMPTY_PATH).map_err(error)?;
         }
         if let Some(permissions) = change.permissions {
-            host::chmod(held.path(), Mode::from_raw_mode(permissions)).map_err(error)?;
+            host::chmod(node.path(), Mode::from_raw_mode(permissions)).map_err(error)?;
         }
         if let Some(bytes) = change.size_bytes {
-            let file = host::open(held.path(), OFlags::WRONLY, Mode::empty()).map_err(error)?;
+            let file = host::open(node.path(), OFlags::WRONLY, Mode::empty()).map_err(error)?;
             host::ftruncate(file, bytes).map_err(error)?;
         }
         if change.accessed_ns.is_some() || change.modified_ns.is_some() {
@@ -186,7 +186,7 @@ impl FileSystem for PassThrough {
                 last_access: timespec(change.accessed_ns),
                 last_modification: timespec(change.modified_ns),
             };
-            host::utimensat(&held.place, "", &times, AtFlags::EMPTY_PATH).map_err(error)?;
+            host::utimensat(&node.place, "", &times, AtFlags::EMPTY_PATH).map_err(error)?;
         }
         self.attributes(ino)
     }
@@ -208,7 +208,7 @@ impl FileSystem for PassThrough {
             Kind::File | Kind::Directory | Kind::Symlink => host::FileType::RegularFile,
         };
         let mode = Mode::from_raw_mode(permissions);
-        host::mknodat(&self.held(parent)?.place, name(of), kind, mode, device.into()).map_err(error)?;
+        host::mknodat(&self.node(parent)?.place, name(of), kind, mode, device.into()).map_err(error)?;
         self.made(parent, of, caller)
     }
 
@@ -220,23 +220,23 @@ impl FileSystem for PassThrough {
         caller: &Caller,
     ) -> Result<Attributes> {
         let mode = Mode::from_raw_mode(permissions);
-        host::mkdirat(&self.held(parent)?.place, name(of), mode).map_err(error)?;
+        host::mkdirat(&self.node(parent)?.place, name(of), mode).map_err(error)?;
         self.made(parent, of, caller)
     }
 
     fn symlink(&mut self, parent: Ino, of: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {
-        host::symlinkat(name(target), &self.held(parent)?.place, name(of)).map_err(error)?;
+        host::symlinkat(name(target), &self.node(parent)?.place, name(of)).map_err(error)?;
         self.made(parent, of, caller)
     }
 
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
-        host::readlinkat(&self.held(ino)?.place, "", Vec::new())
+        host::readlinkat(&self.node(ino)?.place, "", Vec::new())
             .map(|target| target.into_bytes())
             .map_err(error)
     }
 
     fn link(&mut self, ino: Ino, parent: Ino, of: &[u8], _: &Caller) -> Result<Attributes> {
-        let (from, to) = (self.held(ino)?, self.held(parent)?);
+        let (from, to) = (self.node(ino)?, self.node(parent)?);
         host::linkat(CWD, from.path(), &to.place, name(of), AtFlags::SYMLINK_FOLLOW).map_err(error)?;
         self.attributes(ino)
     }
@@ -255,31 +255,31 @@ impl FileSystem for PassThrough {
             Rename::Keep => RenameFlags::NOREPLACE,
             Rename::Exchange => RenameFlags::EXCHANGE,
         };
-        let (old, new) = (&self.held(from.0)?.place, &self.held(to.0)?.place);
+        let (old, new) = (&self.node(from.0)?.place, &self.node(to.0)?.place);
         let replaced = host::statat(new, name(to.1), AtFlags::SYMLINK_NOFOLLOW).ok();
         host::renameat_with(old, name(from.1), new, name(to.1), flags).map_err(error)?;
         match replaced.and_then(|status| self.numbers.get(&status.st_ino)) {
-            Some(&ino) => self.let_go(ino),
+            Some(&ino) => self.forget_if_unused(ino),
             None => Ok(()),
         }
     }
 
     fn open(&mut self, ino: Ino) -> Result<()> {
-        let held = self.held.get_mut(&ino).ok_or(Error::NotFound)?;
-        if held.users == 0 {
-            held.file = Some(host::open(held.path(), OFlags::RDWR, Mode::empty()).map_err(error)?);
+        let node = self.nodes.get_mut(&ino).ok_or(Error::NotFound)?;
+        if node.users == 0 {
+            node.file = Some(host::open(node.path(), OFlags::RDWR, Mode::empty()).map_err(error)?);
         }
-        held.users += 1;
+        node.users += 1;
         Ok(())
     }
 
     fn release(&mut self, ino: Ino) -> Result<()> {
-        let held = self.held.get_mut(&ino).ok_or(Error::NotFound)?;
-        held.users -= 1;
-        if held.users == 0 {
-            held.file = None;
+        let node = self.nodes.get_mut(&ino).ok_or(Error::NotFound)?;
+        node.users -= 1;
+        if node.users == 0 {
+            node.file = None;
         }
-        self.let_go(ino)
+        self.forget_if_unused(ino)
     }
 
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
@@ -311,7 +311,7 @@ impl FileSystem for PassThrough {
     }
 
     fn sync(&mut self, ino: Ino) -> Result<()> {
-        match &self.held(ino)?.file {
+        match &self.node(ino)?.file {
             Some(file) => host::fsync(file).map_err(error),
             None => Ok(()),
         }
@@ -324,7 +324,7 @@ impl FileSystem for PassThrough {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let directory = host::openat(&self.held(ino)?.place, ".", flags, Mode::empty()).map_err(error)?;
+        let directory = host::openat(&self.node(ino)?.place, ".", flags, Mode::empty()).map_err(error)?;
         host::seek(&directory, host::SeekFrom::Start(from)).map_err(error)?;
         let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let mut entries = host::RawDir::new(&directory, &mut buffer);
@@ -343,7 +343,7 @@ impl FileSystem for PassThrough {
     fn xattr(&mut self, ino: Ino, of: &[u8]) -> Result<Vec<u8>> {
         let mut value = Vec::with_capacity(64 << 10);
         let room = rustix::buffer::spare_capacity(&mut value);
-        host::getxattr(self.held(ino)?.path(), name(of), room).map_err(error)?;
+        host::getxattr(self.node(ino)?.path(), name(of), room).map_err(error)?;
         Ok(value)
     }
 
@@ -353,21 +353,21 @@ impl FileSystem for PassThrough {
             SetXattr::Create => XattrFlags::CREATE,
             SetXattr::Replace => XattrFlags::REPLACE,
         };
-        host::setxattr(self.held(ino)?.path(), name(of), value, flags).map_err(error)
+        host::setxattr(self.node(ino)?.path(), name(of), value, flags).map_err(error)
     }
 
     fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
         let mut list = Vec::with_capacity(64 << 10);
-        host::listxattr(self.held(ino)?.path(), rustix::buffer::spare_capacity(&mut list)).map_err(error)?;
+        host::listxattr(self.node(ino)?.path(), rustix::buffer::spare_capacity(&mut list)).map_err(error)?;
         Ok(list.split(|&byte| byte == 0).filter(|of| !of.is_empty()).map(<[u8]>::to_vec).collect())
     }
 
     fn remove_xattr(&mut self, ino: Ino, of: &[u8], _: &Caller) -> Result<()> {
-        host::removexattr(self.held(ino)?.path(), name(of)).map_err(error)
+        host::removexattr(self.node(ino)?.path(), name(of)).map_err(error)
     }
 
     fn statistics(&mut self) -> Result<Statistics> {
-        let status = host::fstatvfs(&self.held(ROOT)?.place).map_err(error)?;
+        let status = host::fstatvfs(&self.node(ROOT)?.place).map_err(error)?;
         Ok(Statistics {
             blocks: status.f_blocks,
             free_blocks: status.f_bfree,

@@ -1,7 +1,7 @@
 //! Timed answers: requests take as long as the timing model says.
 
 use super::Device;
-use crate::pacing::{Owed, Pacing, Speed, Wait};
+use crate::pacing::{Completion, Pacing, Speed, Wait};
 
 impl Device {
     /// Sets the speed from now on.
@@ -16,18 +16,18 @@ impl Device {
     }
 
     /// Returns the completion that the caller of the current request must wait for, if any.
-    pub(crate) fn owed(&mut self) -> Option<Owed> {
-        self.pacing.as_mut().and_then(|pacing| pacing.owed(&self.live))
+    pub(crate) fn take_completion(&mut self) -> Option<Completion> {
+        self.pacing.as_mut().and_then(|pacing| pacing.take_completion(&self.live))
     }
 
     /// Returns the remaining wait of a completion. When the wait is over, counts the completed requests.
-    pub(crate) fn wait(&mut self, owed: &Owed) -> Wait {
+    pub(crate) fn wait(&mut self, completion: &Completion) -> Wait {
         let Some(pacing) = &mut self.pacing else { return Wait::Over };
-        let wait = pacing.wait(&mut self.live, owed);
+        let wait = pacing.wait(&mut self.live, completion);
         if matches!(wait, Wait::Over) {
-            pacing.let_go(owed);
-            for served in &owed.served {
-                self.requests.add(served.operation, served.bytes, served.asked.elapsed());
+            pacing.forget(completion);
+            for served in &completion.served {
+                self.requests.add(served.operation, served.bytes, served.began.elapsed());
             }
         }
         wait

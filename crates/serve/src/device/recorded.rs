@@ -25,9 +25,9 @@ impl Device {
     }
 
     /// Records a request that is about to enter the stack.
-    pub(super) fn note_down(&mut self, op: Op, pages: Range<u32>, names: &[Content]) {
+    pub(super) fn record_request(&mut self, op: Op, pages: Range<u32>, content_ids: &[Content]) {
         if let Some(recording) = &mut self.recording {
-            recording.add(op, pages, names, if op == Op::Write { self.hint } else { 0 });
+            recording.add(op, pages, content_ids, if op == Op::Write { self.hint } else { 0 });
         }
     }
 }

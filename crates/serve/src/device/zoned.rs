@@ -2,7 +2,7 @@
 
 use super::Device;
 use crate::error::DeviceError;
-use crate::image::Note;
+use crate::image::JournalEntry;
 use std::ops::Range;
 use wearwell_engine::layer::{LayerError, ZoneState};
 use wearwell_stack::Live;
@@ -52,9 +52,9 @@ impl Device {
         }
         let first = number * zone.pages;
         if let Some(image) = &mut self.image {
-            image.note(Note::Finish(first..first + zone.pages))?;
+            image.record(JournalEntry::Finish(first..first + zone.pages))?;
         }
-        self.live.finish_zone(first).map_err(|error| self.lost(error))?;
+        self.live.finish_zone(first).map_err(|error| self.convert_error(error))?;
         Ok(())
     }
 

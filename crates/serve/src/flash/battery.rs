@@ -15,9 +15,9 @@ use wearwell_engine::flash_format::crc;
 /// Name of the file.
 const NAME: &str = "battery";
 /// Bytes of a record: logical page, next content ID at the time of the trim (the mark), checksum.
-const NOTE_BYTES: usize = 16;
+const RECORD_BYTES: usize = 16;
 /// Obsolete records beyond the number of valid ones before the file is rewritten.
-const SPARE_NOTES: usize = 4096;
+const SPARE_RECORDS: usize = 4096;
 
 /// Open file of trim records.
 pub struct Battery {
@@ -25,13 +25,13 @@ pub struct Battery {
     file: File,
     /// Trimmed pages, each with its mark: contents with a lower ID were written before the trim.
     trimmed: BTreeMap<u32, u64>,
-    notes: usize,
+    records: usize,
     /// Highest mark of all records.
     highest_mark: u64,
 }
 
-fn note(page: u32, mark: u64) -> [u8; NOTE_BYTES] {
-    let mut bytes = [0; NOTE_BYTES];
+fn encode_record(page: u32, mark: u64) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
     bytes[..4].copy_from_slice(&page.to_le_bytes());
     bytes[4..12].copy_from_slice(&mark.to_le_bytes());
     let sum = crc(&bytes[..12]);
@@ -53,12 +53,12 @@ impl Battery {
         let mut file = options.open(folder.join(NAME)).map_err(io)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        let (notes, rest) = bytes.as_chunks::<NOTE_BYTES>();
+        let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
         let (mut trimmed, mut highest_mark) = (BTreeMap::new(), 0);
-        for (number, bytes) in (1..).zip(notes) {
+        for (number, bytes) in (1..).zip(records) {
             let page = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             let mark: [u8; 8] = std::array::from_fn(|at| bytes[4 + at]);
-            if note(page, u64::from_le_bytes(mark)) != *bytes {
+            if encode_record(page, u64::from_le_bytes(mark)) != *bytes {
                 return Err(failed(format!("is damaged: the checksum of note {number} is another")));
             }
             trimmed.insert(page, u64::from_le_bytes(mark));
@@ -66,7 +66,7 @@ impl Battery {
         }
         let whole = (bytes.len() - rest.len()) as u64;
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole))).map_err(io)?;
-        Ok(Battery { folder: folder.to_owned(), file, trimmed, notes: notes.len(), highest_mark })
+        Ok(Battery { folder: folder.to_owned(), file, trimmed, records: records.len(), highest_mark })
     }
 
     /// True if there are no records.
@@ -75,14 +75,14 @@ impl Battery {
     }
 
     /// Returns the lowest content ID that new contents may get; IDs below a mark belong to contents from before its trim.
-    pub fn first_free_name(&self) -> u64 {
+    pub fn first_free_id(&self) -> u64 {
         self.highest_mark
     }
 
-    /// Returns the pages trimmed since their last write. `names` has the content ID of each page's newest copy in flash. Records
-    /// of other pages are dropped.
-    pub fn since(&mut self, names: &HashMap<u32, u64>) -> Vec<u32> {
-        self.trimmed.retain(|page, mark| names.get(page).is_some_and(|name| name < mark));
+    /// Returns the pages trimmed since their last write. `newest_ids` has the content ID of each page's newest copy in flash.
+    /// Records of other pages are dropped.
+    pub fn since(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
+        self.trimmed.retain(|page, mark| newest_ids.get(page).is_some_and(|id| id < mark));
         self.trimmed.keys().copied().collect()
     }
 
@@ -94,12 +94,12 @@ impl Battery {
         self.highest_mark = self.highest_mark.max(mark);
         let mut bytes = Vec::new();
         for page in pages {
-            bytes.extend(note(page, mark));
+            bytes.extend(encode_record(page, mark));
             self.trimmed.insert(page, mark);
         }
         self.file.write_all(&bytes)?;
-        self.notes += bytes.len() / NOTE_BYTES;
-        if self.notes > 2 * self.trimmed.len() + SPARE_NOTES { self.write_anew() } else { Ok(()) }
+        self.records += bytes.len() / RECORD_BYTES;
+        if self.records > 2 * self.trimmed.len() + SPARE_RECORDS { self.rewrite() } else { Ok(()) }
     }
 
     /// Drops the records of pages that were written.
@@ -112,13 +112,14 @@ impl Battery {
     }
 
     /// Rewrites the file with the valid records only.
-    fn write_anew(&mut self) -> io::Result<()> {
+    fn rewrite(&mut self) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        let bytes: Vec<u8> = self.trimmed.iter().flat_map(|(&page, &mark)| note(page, mark)).collect();
+        let bytes: Vec<u8> =
+            self.trimmed.iter().flat_map(|(&page, &mark)| encode_record(page, mark)).collect();
         file.write_all(&bytes)?;
         file.as_file().sync_all()?;
         self.file = file.persist(self.folder.join(NAME))?;
-        self.notes = self.trimmed.len();
+        self.records = self.trimmed.len();
         Ok(())
     }
 
@@ -144,12 +145,12 @@ mod tests {
         drop(battery);
         let programs: HashMap<u32, u64> = [(3, 8), (4, 10), (5, 9), (6, 1)].into();
         let mut battery = Battery::open(folder.path()).unwrap();
-        assert_eq!(battery.first_free_name(), 10);
+        assert_eq!(battery.first_free_id(), 10);
         assert_eq!(battery.since(&programs), [3, 5]);
-        battery.write_anew().unwrap();
+        battery.rewrite().unwrap();
         drop(battery);
         let path = folder.path().join(NAME);
-        assert_eq!(path.metadata().unwrap().len(), 2 * NOTE_BYTES as u64);
+        assert_eq!(path.metadata().unwrap().len(), 2 * RECORD_BYTES as u64);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.extend([1, 2, 3]);
         std::fs::write(&path, &bytes).unwrap();

@@ -2,7 +2,7 @@
 
 use super::files::Files;
 use super::records::BlockState;
-use super::scan::{Found, FoundBlock, scan};
+use super::scan::{ScannedBlock, ScannedFlash, scan};
 use super::scratch::Scratch;
 use crate::error::ImageError;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct Census {
 
 /// Results of a check.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckReport {
     /// Counts of the image.
     pub census: Census,
     /// Problems with their locations; empty if the drive recovers completely.
@@ -68,7 +68,7 @@ pub struct PageLine {
 }
 
 /// Returns a name for the contents of pages of a class.
-fn called(class: u8) -> &'static str {
+fn class_name(class: u8) -> &'static str {
     match class {
         DATA => "data",
         SPOILT => "nothing that can be read",
@@ -76,7 +76,7 @@ fn called(class: u8) -> &'static str {
     }
 }
 
-fn look(folder: &Path) -> Result<(Files, Scenario, Found), ImageError> {
+fn scan_folder(folder: &Path) -> Result<(Files, Scenario, ScannedFlash), ImageError> {
     let (mut files, scenario) = Files::read_only(folder)?;
     let found = scan(&mut files).map_err(|error| files.failed(&error))?;
     let found = found.map_err(|problem| files.damaged(problem))?;
@@ -88,11 +88,11 @@ fn look(folder: &Path) -> Result<(Files, Scenario, Found), ImageError> {
 /// # Errors
 /// Fails if the folder has no image of flash, or the image is in use or too damaged to be read.
 pub fn census(folder: &Path) -> Result<Census, ImageError> {
-    let (files, scenario, found) = look(folder)?;
+    let (files, scenario, found) = scan_folder(folder)?;
     count(&files, scenario, &found)
 }
 
-fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, ImageError> {
+fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<Census, ImageError> {
     let mut census = Census {
         scenario,
         shape: (files.shape.blocks, files.shape.pages_per_block, files.shape.page_bytes),
@@ -103,7 +103,7 @@ fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, Ima
         erases: (u32::MAX, 0, 0),
         pages: BTreeMap::new(),
     };
-    for FoundBlock { record, pages } in &found.blocks {
+    for ScannedBlock { record, pages } in &found.blocks {
         let state = match record.state {
             BlockState::InUse if pages.is_empty() => 0,
             BlockState::InUse => 1,
@@ -115,7 +115,7 @@ fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, Ima
         census.erases = (fewest.min(record.erases), most.max(record.erases), all + u64::from(record.erases));
         if record.state == BlockState::InUse {
             for page in pages.iter().flatten().flatten() {
-                *census.pages.entry(called(page.class)).or_default() += 1;
+                *census.pages.entry(class_name(page.class)).or_default() += 1;
             }
         }
     }
@@ -126,8 +126,8 @@ fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, Ima
 ///
 /// # Errors
 /// As [`census`].
-pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Checked, ImageError> {
-    let (files, scenario, found) = look(folder)?;
+pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<CheckReport, ImageError> {
+    let (files, scenario, found) = scan_folder(folder)?;
     let census = count(&files, scenario.clone(), &found)?;
     let mut problems = damaged_pages(&files, &found, progress)?;
     if found.left_over > 0 {
@@ -139,7 +139,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
     }
     let scratch = Arc::new(Scratch::new(Arc::new(files), found));
     let live = Live::on(&scenario, scratch.clone());
-    let recovery = match (live, scratch.how()) {
+    let recovery = match (live, scratch.outcome()) {
         (Ok(live), how) => {
             problems.extend(live.check().err().map(|problem| format!("the tables do not add up: {problem}")));
             how.and_then(Result::ok)
@@ -153,13 +153,13 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             None
         }
     };
-    Ok(Checked { census, problems, recovery })
+    Ok(CheckReport { census, problems, recovery })
 }
 
 /// Finds pages whose bytes do not match their checksum.
 fn damaged_pages(
     files: &Files,
-    found: &Found,
+    found: &ScannedFlash,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Vec<String>, ImageError> {
     let mut problems = Vec::new();
@@ -192,7 +192,7 @@ pub fn dump<E: From<ImageError>>(
     block: Option<u32>,
     mut line: impl FnMut(&PageLine) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (files, _, found) = look(folder)?;
+    let (files, _, found) = scan_folder(folder)?;
     let blocks = files.shape.blocks;
     if let Some(block) = block.filter(|block| *block >= blocks) {
         return Err(
@@ -207,7 +207,7 @@ pub fn dump<E: From<ImageError>>(
             line(&PageLine {
                 block: number,
                 page,
-                holds: called(found.class),
+                holds: class_name(found.class),
                 operation: found.operation,
                 owner: found.spare.owner.0,
                 sequence: found.spare.sequence,

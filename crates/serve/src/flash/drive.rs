@@ -28,7 +28,7 @@ impl KeptDrive {
     /// recover.
     pub fn open(plan: KeptPlan, folder: &Path) -> Result<(Self, Live), OpenError> {
         let image = FlashImage::open(folder, &plan)?;
-        let live = come_back(&plan, &image)?;
+        let live = recover(&plan, &image)?;
         let mut kept = KeptDrive { plan, image, battery: None, power_cuts: 0 };
         // Drives that share pages record trims in the log of their map instead.
         if kept.image.opened().has_battery && !kept.plan.shares_contents {
@@ -41,9 +41,9 @@ impl KeptDrive {
     ///
     /// # Errors
     /// Fails if the files cannot be read or the drive does not recover.
-    pub fn come_back(&mut self) -> Result<Live, ImageError> {
+    pub fn recover(&mut self) -> Result<Live, ImageError> {
         self.image.reopen()?;
-        let live = come_back(&self.plan, &self.image).map_err(|error| match error {
+        let live = recover(&self.plan, &self.image).map_err(|error| match error {
             OpenError::Image(error) => error,
             OpenError::Scenario(error) => self.image.damaged(error),
         })?;
@@ -61,7 +61,7 @@ impl KeptDrive {
 }
 
 /// Recovers the drive from its flash, which is as the power loss left it.
-fn come_back(plan: &KeptPlan, image: &FlashImage) -> Result<Live, OpenError> {
+fn recover(plan: &KeptPlan, image: &FlashImage) -> Result<Live, OpenError> {
     let medium = Arc::new(image.clone());
     // The files are untrusted even if their checksums match, so a panic of the FTL's recovery must not end the server.
     let live = catch_unwind(AssertUnwindSafe(|| Live::on(&plan.scenario, medium)));

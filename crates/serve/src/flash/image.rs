@@ -3,7 +3,7 @@
 use super::battery::Battery;
 use super::files::{Files, Shape};
 use super::medium::{Medium, Off, PowerCut, SharedMedium};
-use super::scan::{Found, scan};
+use super::scan::{ScannedFlash, scan};
 use crate::error::ImageError;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use wearwell_stack::KeptPlan;
 
 /// Results of opening an image and of the FTL's recovery.
 #[derive(Clone, Debug, Default)]
-pub struct Opened {
+pub struct OpenReport {
     /// True if no operation was ever done.
     pub is_new: bool,
     /// Operations so far: page programs, block erases and retired blocks.
@@ -33,9 +33,9 @@ pub struct Opened {
 
 /// State of an opening.
 #[derive(Default)]
-struct Opening {
-    blocks: Option<Found>,
-    opened: Opened,
+struct OpenState {
+    blocks: Option<ScannedFlash>,
+    report: OpenReport,
     problem: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct FlashImage {
     folder: PathBuf,
     shape: Shape,
     medium: SharedMedium,
-    opening: Arc<Mutex<Opening>>,
+    state: Arc<Mutex<OpenState>>,
 }
 
 impl FlashImage {
@@ -54,24 +54,24 @@ impl FlashImage {
     /// # Errors
     /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
     pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
-        let (medium, opening) = FlashImage::look(Files::open(folder, plan)?)?;
+        let (medium, state) = FlashImage::scan_files(Files::open(folder, plan)?)?;
         Ok(FlashImage {
             folder: folder.to_owned(),
             shape: Shape::of(plan),
             medium: SharedMedium::new(medium),
-            opening: Arc::new(Mutex::new(opening)),
+            state: Arc::new(Mutex::new(state)),
         })
     }
 
-    fn look(mut files: Files) -> Result<(Medium, Opening), ImageError> {
+    fn scan_files(mut files: Files) -> Result<(Medium, OpenState), ImageError> {
         let found = scan(&mut files).map_err(|error| files.failed(&error))?;
         let found = found.map_err(|problem| files.damaged(problem))?;
         let (operations, left_over) = (found.operation, found.left_over);
         let folder_of = files.folder().to_owned();
         let medium =
             Medium::new(files, &found).map_err(|error| ImageError::new(&folder_of, error.to_string()))?;
-        let opened = Opened { is_new: operations == 0, operations, left_over, ..Opened::default() };
-        Ok((medium, Opening { blocks: Some(found), opened, problem: None }))
+        let report = OpenReport { is_new: operations == 0, operations, left_over, ..OpenReport::default() };
+        Ok((medium, OpenState { blocks: Some(found), report, problem: None }))
     }
 
     /// Reads the files again, as a new process would, after power returns.
@@ -80,29 +80,29 @@ impl FlashImage {
     /// As [`FlashImage::open`].
     pub fn reopen(&self) -> Result<(), ImageError> {
         let mut medium = self.medium.lock();
-        let (again, opening) = FlashImage::look(medium.files.again()?)?;
+        let (again, state) = FlashImage::scan_files(medium.files.again()?)?;
         *medium = again;
-        *self.opening() = opening;
+        *self.state() = state;
         Ok(())
     }
 
-    fn opening(&self) -> MutexGuard<'_, Opening> {
-        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, OpenState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the results of the last opening.
-    pub fn opened(&self) -> Opened {
-        self.opening().opened.clone()
+    pub fn opened(&self) -> OpenReport {
+        self.state().report.clone()
     }
 
     /// Records the number of pages that were trimmed again.
     pub fn note_trimmed(&self, pages: u64) {
-        self.opening().opened.trimmed_pages = pages;
+        self.state().report.trimmed_pages = pages;
     }
 
     /// Takes the reason why the FTL did not recover, if it did not.
     pub fn problem(&self) -> Option<ImageError> {
-        let problem = self.opening().problem.take()?;
+        let problem = self.state().problem.take()?;
         Some(ImageError::new(&self.folder, format!("is damaged: {problem}")))
     }
 
@@ -120,21 +120,21 @@ impl FlashImage {
     }
 
     /// Returns the ID that the next content gets.
-    pub fn mark(&self) -> u64 {
-        self.medium.lock().next_name
+    pub fn next_id(&self) -> u64 {
+        self.medium.lock().next_id
     }
 
     /// Raises the ID of the next content to at least `first`.
-    pub fn begin_names_at(&self, first: u64) {
+    pub fn reserve_ids(&self, first: u64) {
         let mut medium = self.medium.lock();
-        medium.next_name = medium.next_name.max(first);
+        medium.next_id = medium.next_id.max(first);
     }
 
     /// Returns the content ID of each logical page's newest copy.
     ///
     /// # Errors
     /// Fails if the files cannot be read.
-    pub fn newest_names(&self) -> Result<HashMap<u32, u64>, ImageError> {
+    pub fn newest_ids(&self) -> Result<HashMap<u32, u64>, ImageError> {
         let mut medium = self.medium.lock();
         let found = scan(&mut medium.files).map_err(|error| medium.files.failed(&error))?;
         let found = found.map_err(|problem| medium.files.damaged(problem))?;
@@ -174,15 +174,15 @@ impl FlashImage {
 
 impl KeptMedium for FlashImage {
     fn is_new(&self) -> bool {
-        self.opening().opened.is_new
+        self.state().report.is_new
     }
 
     fn is_of_battery(&self, has_battery: bool) {
-        self.opening().opened.has_battery = has_battery;
+        self.state().report.has_battery = has_battery;
     }
 
     fn restore(&self, nand: &mut Nand<Content>) -> Result<(), KeptError> {
-        let found = self.opening().blocks.take();
+        let found = self.state().blocks.take();
         let blocks = found.map_or_else(Vec::new, |found| found.blocks);
         for (block, found) in (0..).map(BlockId).zip(&blocks) {
             nand.restore(block, &found.kept(self.shape.pages_per_block))?;
@@ -199,10 +199,10 @@ impl KeptMedium for FlashImage {
     }
 
     fn came_back(&self, how: CameBack) {
-        let mut opening = self.opening();
+        let mut state = self.state();
         match how {
-            Ok(report) => opening.opened.recovery = Some(report),
-            Err(problem) => opening.problem = Some(problem),
+            Ok(report) => state.report.recovery = Some(report),
+            Err(problem) => state.problem = Some(problem),
         }
     }
 }

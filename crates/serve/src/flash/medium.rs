@@ -2,7 +2,7 @@
 
 use super::files::{Files, Shape};
 use super::records::{BlockRecord, BlockState};
-use super::scan::Found;
+use super::scan::ScannedFlash;
 use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ pub enum Off {
 
 /// Location of a content and its checksum.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Location {
     slot: u32,
     crc: u32,
 }
@@ -41,11 +41,11 @@ struct Place {
 pub struct Medium {
     pub files: Files,
     records: Vec<BlockRecord>,
-    places: Places<Place>,
+    locations: ById<Location>,
     /// Further locations of contents with several copies, as during a move, or before equal contents are merged.
-    others: Places<Vec<u32>>,
+    other_slots: ById<Vec<u32>>,
     /// Contents of the current write, by content ID: position of the bytes in `staged_bytes`.
-    staged: Places<usize>,
+    staged: ById<usize>,
     staged_bytes: Vec<u8>,
     /// Page of FTL data that is programmed but whose bytes are not yet known.
     waiting: Option<(u64, SpareRecord)>,
@@ -55,7 +55,7 @@ pub struct Medium {
     synced: u64,
     cut: Option<PowerCut>,
     off: Option<Off>,
-    pub next_name: u64,
+    pub next_id: u64,
     page: Vec<u8>,
     spares: Vec<u8>,
 }
@@ -76,14 +76,14 @@ impl SharedMedium {
 }
 
 /// Map from content IDs to locations.
-type Places<T> = HashMap<u64, T, foldhash::fast::FixedState>;
+type ById<T> = HashMap<u64, T, foldhash::fast::FixedState>;
 
 /// Adds a location of the content `name`; reads use it from now on.
-fn put(places: &mut Places<Place>, others: &mut Places<Vec<u32>>, name: u64, place: Place) {
-    if let Some(before) = places.insert(name, place)
-        && before.slot != place.slot
+fn put(locations: &mut ById<Location>, other_slots: &mut ById<Vec<u32>>, name: u64, location: Location) {
+    if let Some(before) = locations.insert(name, location)
+        && before.slot != location.slot
     {
-        others.entry(name).or_default().push(before.slot);
+        other_slots.entry(name).or_default().push(before.slot);
     }
 }
 
@@ -92,16 +92,16 @@ impl Medium {
     ///
     /// # Errors
     /// Fails if the files cannot be read or written.
-    pub fn new(files: Files, found: &Found) -> io::Result<Self> {
+    pub fn new(files: Files, found: &ScannedFlash) -> io::Result<Self> {
         let Shape { pages_per_block, page_bytes, .. } = files.shape;
-        let (mut places, mut others) = (HashMap::default(), HashMap::default());
-        let mut next_name = 1;
+        let (mut locations, mut other_slots) = (HashMap::default(), HashMap::default());
+        let mut next_id = 1;
         for (block, held) in (0..).zip(&found.blocks) {
             for (page, spare) in (0..).zip(held.pages.iter().flatten().flatten()) {
-                let place = Place { slot: block * pages_per_block + page, crc: spare.page_crc };
+                let location = Location { slot: block * pages_per_block + page, crc: spare.page_crc };
                 if spare.name != 0 && held.record.state == BlockState::InUse {
-                    put(&mut places, &mut others, spare.name, place);
-                    next_name = next_name.max(spare.name.saturating_add(1));
+                    put(&mut locations, &mut other_slots, spare.name, location);
+                    next_id = next_id.max(spare.name.saturating_add(1));
                 }
             }
             if found.has_stale {
@@ -113,8 +113,8 @@ impl Medium {
         }
         let mut medium = Medium {
             records: found.blocks.iter().map(|block| block.record).collect(),
-            places,
-            others,
+            locations,
+            other_slots,
             staged: HashMap::default(),
             staged_bytes: Vec::new(),
             waiting: None,
@@ -122,7 +122,7 @@ impl Medium {
             synced: 0,
             cut: None,
             off: None,
-            next_name,
+            next_id,
             page: vec![0; page_bytes as usize],
             spares: Vec::new(),
             files,
@@ -133,8 +133,8 @@ impl Medium {
     }
 
     /// Returns the bytes of pages with a content ID.
-    pub fn held_bytes(&self) -> u64 {
-        self.places.len() as u64 * self.page.len() as u64
+    pub fn stored_bytes(&self) -> u64 {
+        self.locations.len() as u64 * self.page.len() as u64
     }
 
     /// Schedules a power cut and replaces an earlier schedule; `None` cancels it.
@@ -168,14 +168,14 @@ impl Medium {
     }
 
     /// Allocates the next free content ID.
-    pub fn next_name(&mut self) -> u64 {
-        self.next_name += 1;
-        self.next_name - 1
+    pub fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
     }
 
     /// True if a content has this ID.
     pub fn has(&self, name: u64) -> bool {
-        self.places.contains_key(&name) || self.staged.contains_key(&name)
+        self.locations.contains_key(&name) || self.staged.contains_key(&name)
     }
 
     /// Adds a content to the current write.
@@ -193,10 +193,10 @@ impl Medium {
             out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
             return Ok(true);
         }
-        let Some(place) = self.places.get(&name) else { return Ok(false) };
-        self.files.read_page(place.slot.into(), out)?;
-        if crc(out) != place.crc {
-            let problem = format!("page {} of the image is damaged: its checksum is another", place.slot);
+        let Some(location) = self.locations.get(&name) else { return Ok(false) };
+        self.files.read_page(location.slot.into(), out)?;
+        if crc(out) != location.crc {
+            let problem = format!("page {} of the image is damaged: its checksum is another", location.slot);
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
         Ok(true)
@@ -242,8 +242,8 @@ impl Medium {
         self.files.write_page(slot, &self.page)?;
         self.files.write_spare(slot, &spare.encode())?;
         if spare.name != 0 {
-            let place = Place { slot: slot as u32, crc: spare.page_crc };
-            put(&mut self.places, &mut self.others, spare.name, place);
+            let location = Location { slot: slot as u32, crc: spare.page_crc };
+            put(&mut self.locations, &mut self.other_slots, spare.name, location);
         }
         Ok(())
     }
@@ -336,7 +336,7 @@ impl Medium {
         for (slot, bytes) in (first..).zip(spares.as_chunks().0) {
             // Damaged spare areas have no content ID.
             if let Ok(Some(spare)) = SpareRecord::decode(bytes) {
-                self.forget_place(spare.name, slot);
+                self.forget_location(spare.name, slot);
             }
         }
         self.spares = spares;
@@ -344,20 +344,20 @@ impl Medium {
     }
 
     /// Removes `slot` from the locations of the content `name`.
-    fn forget_place(&mut self, name: u64, slot: u32) {
-        let mut others = self.others.remove(&name).unwrap_or_default();
-        others.retain(|other| *other != slot);
-        match self.places.get_mut(&name) {
-            Some(place) if place.slot == slot => match others.pop() {
-                Some(other) => place.slot = other,
+    fn forget_location(&mut self, name: u64, slot: u32) {
+        let mut other_slots = self.other_slots.remove(&name).unwrap_or_default();
+        other_slots.retain(|other| *other != slot);
+        match self.locations.get_mut(&name) {
+            Some(location) if location.slot == slot => match other_slots.pop() {
+                Some(other) => location.slot = other,
                 None => {
-                    self.places.remove(&name);
+                    self.locations.remove(&name);
                 }
             },
             _ => {}
         }
-        if !others.is_empty() {
-            self.others.insert(name, others);
+        if !other_slots.is_empty() {
+            self.other_slots.insert(name, other_slots);
         }
     }
 
@@ -464,7 +464,7 @@ impl KeptFlash for SharedMedium {
     }
 
     fn noted(&self, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
-        noted(&self.lock().files, block, page)
+        spare_note(&self.lock().files, block, page)
     }
 }
 
@@ -492,7 +492,7 @@ pub fn read_own(files: &Files, block: BlockId, page: u32, bytes: &mut [u8]) -> R
 }
 
 /// Returns the note and the content ID in the spare area of a programmed page.
-pub fn noted(files: &Files, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
+pub fn spare_note(files: &Files, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
     let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
     let spare = SpareRecord::decode(&files.read_spare(slot).ok()?).ok()??;
     (spare.own.class != SPOILT).then_some((spare.own, spare.name))

@@ -15,8 +15,8 @@ mod scan;
 mod scratch;
 
 pub use battery::Battery;
-pub use check::{Census, Checked, PageLine, census, check, dump};
+pub use check::{Census, CheckReport, PageLine, census, check, dump};
 pub use drive::KeptDrive;
 pub use files::{Shape, is_flash};
-pub use image::{FlashImage, Opened};
+pub use image::{FlashImage, OpenReport};
 pub use medium::PowerCut;

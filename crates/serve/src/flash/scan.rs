@@ -9,7 +9,7 @@ use wearwell_engine::nand::{KeptBlock, KeptPage, Spare};
 
 /// Programmed page found by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundPage {
+pub struct ScannedPage {
     /// Content of the spare area for the FTL.
     pub spare: Spare,
     /// Field of the page's [`SpareRecord`], as are the following fields.
@@ -20,27 +20,27 @@ pub struct FoundPage {
     pub class: u8,
 }
 
-impl From<SpareRecord> for FoundPage {
+impl From<SpareRecord> for ScannedPage {
     fn from(SpareRecord { spare, note, name, operation, page_crc, own }: SpareRecord) -> Self {
-        FoundPage { spare, note, name, operation, page_crc, class: own.class }
+        ScannedPage { spare, note, name, operation, page_crc, class: own.class }
     }
 }
 
 /// Decoded spare area; `None` for an erased page.
-pub type PageFound = Result<Option<FoundPage>, FormatError>;
+pub type PageScan = Result<Option<ScannedPage>, FormatError>;
 
 /// Block found by a scan.
-pub struct FoundBlock {
+pub struct ScannedBlock {
     /// Record of the block.
     pub record: BlockRecord,
     /// Pages up to the last one that is not erased.
-    pub pages: Vec<PageFound>,
+    pub pages: Vec<PageScan>,
 }
 
 /// Result of a scan.
-pub struct Found {
+pub struct ScannedFlash {
     /// All blocks.
-    pub blocks: Vec<FoundBlock>,
+    pub blocks: Vec<ScannedBlock>,
     /// Last valid operation: it and all operations before it are in the files.
     pub operation: u64,
     /// Later operations in the files, which do not count: the host machine stopped before operations preceding them reached its
@@ -54,7 +54,7 @@ pub struct Found {
 ///
 /// # Errors
 /// Fails if the files cannot be read. The inner result fails if the image cannot be used.
-pub fn scan(files: &mut Files) -> io::Result<Result<Found, String>> {
+pub fn scan(files: &mut Files) -> io::Result<Result<ScannedFlash, String>> {
     let synced = match files.synced()? {
         Ok(synced) => synced,
         Err(error) => return Ok(Err(format!("what is on disk for sure is not known: {error}"))),
@@ -66,21 +66,21 @@ pub fn scan(files: &mut Files) -> io::Result<Result<Found, String>> {
             Err(error) => return Ok(Err(format!("block {block}: {error}"))),
         };
         files.read_spares(block, &mut bytes)?;
-        blocks.push(FoundBlock { record, pages: pages(&bytes) });
+        blocks.push(ScannedBlock { record, pages: pages(&bytes) });
     }
-    let mut found = Found { blocks, operation: synced, left_over: 0, has_stale: false };
+    let mut found = ScannedFlash { blocks, operation: synced, left_over: 0, has_stale: false };
     Ok(found.settle(synced).map(|()| found))
 }
 
 /// Decodes the spare areas of a block.
-fn pages(bytes: &[u8]) -> Vec<PageFound> {
+fn pages(bytes: &[u8]) -> Vec<PageScan> {
     let (spares, _) = bytes.as_chunks::<SPARE_BYTES>();
     let end = spares.iter().rposition(|spare| spare.iter().any(|byte| *byte != 0)).map_or(0, |last| last + 1);
-    let found = |spare| SpareRecord::decode(spare).map(|record| record.map(FoundPage::from));
+    let found = |spare| SpareRecord::decode(spare).map(|record| record.map(ScannedPage::from));
     spares[..end].iter().map(found).collect()
 }
 
-impl Found {
+impl ScannedFlash {
     /// Finds the last valid operation and drops the pages of later ones. All operations up to `synced` must be present.
     ///
     /// Data that a process has written survives the end of the process. If the host machine stops, some operations since the last
@@ -118,7 +118,7 @@ impl Found {
     }
 }
 
-impl FoundBlock {
+impl ScannedBlock {
     /// Drops pages from before the block's last erase, which the host machine may have kept when it stopped. An erase counts as
     /// complete if a page was programmed after it. Returns true if pages were dropped.
     fn drop_stale(&mut self) -> bool {
@@ -139,7 +139,7 @@ impl FoundBlock {
 
     /// Drops pages that were programmed after operation `last`, and undecodable pages at the end.
     fn drop_after(&mut self, last: u64) {
-        let stays = |page: &PageFound| matches!(page, Ok(Some(page)) if page.operation <= last);
+        let stays = |page: &PageScan| matches!(page, Ok(Some(page)) if page.operation <= last);
         while self.pages.last().is_some_and(|page| !stays(page)) {
             self.pages.pop();
         }
@@ -186,16 +186,16 @@ impl FoundBlock {
 mod tests {
     use super::*;
 
-    fn page(operation: u64) -> PageFound {
+    fn page(operation: u64) -> PageScan {
         Ok(Some(SpareRecord::spoilt(operation).into()))
     }
 
-    fn found(blocks: Vec<(u64, Vec<PageFound>)>) -> Found {
-        let block = |(operation, pages)| FoundBlock {
+    fn found(blocks: Vec<(u64, Vec<PageScan>)>) -> ScannedFlash {
+        let block = |(operation, pages)| ScannedBlock {
             record: BlockRecord { operation, ..BlockRecord::default() },
             pages,
         };
-        Found {
+        ScannedFlash {
             blocks: blocks.into_iter().map(block).collect(),
             operation: 0,
             left_over: 0,
@@ -219,7 +219,7 @@ mod tests {
     fn drop_stale_removes_pages_from_before_an_erase() {
         let erasing = |pages| {
             let record = BlockRecord { state: BlockState::Erasing, erases: 4, operation: 7 };
-            FoundBlock { record, pages }
+            ScannedBlock { record, pages }
         };
         let mut begun = erasing(vec![page(2), page(3)]);
         assert!(begun.drop_stale());

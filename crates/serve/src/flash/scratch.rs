@@ -1,8 +1,8 @@
 //! Read-only flash for a trial recovery: all writes are discarded.
 
 use super::files::Files;
-use super::medium::{noted, read_own};
-use super::scan::Found;
+use super::medium::{read_own, spare_note};
+use super::scan::ScannedFlash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::forms::{CameBack, KeptMedium};
 use wearwell_engine::layer::{Content, MediumError, Run};
@@ -12,19 +12,19 @@ use wearwell_engine::units::BlockId;
 /// Flash of the files, and the result of the recovery.
 pub struct Scratch {
     files: Arc<Files>,
-    found: Mutex<Option<Found>>,
-    how: Mutex<Option<CameBack>>,
+    found: Mutex<Option<ScannedFlash>>,
+    outcome: Mutex<Option<CameBack>>,
 }
 
 impl Scratch {
     /// Creates the flash from the files and the results of their scan.
-    pub fn new(files: Arc<Files>, found: Found) -> Self {
-        Scratch { files, found: Mutex::new(Some(found)), how: Mutex::new(None) }
+    pub fn new(files: Arc<Files>, found: ScannedFlash) -> Self {
+        Scratch { files, found: Mutex::new(Some(found)), outcome: Mutex::new(None) }
     }
 
     /// Takes the result of the recovery, if it was tried.
-    pub fn how(&self) -> Option<CameBack> {
-        lock(&self.how).take()
+    pub fn outcome(&self) -> Option<CameBack> {
+        lock(&self.outcome).take()
     }
 }
 
@@ -33,9 +33,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Backing that discards all writes.
-struct Nowhere;
+struct Discard;
 
-impl Backing<Content> for Nowhere {
+impl Backing<Content> for Discard {
     fn program(
         &mut self,
         _block: BlockId,
@@ -68,7 +68,7 @@ impl KeptFlash for Reader {
     }
 
     fn noted(&self, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
-        noted(&self.0, block, page)
+        spare_note(&self.0, block, page)
     }
 }
 
@@ -90,7 +90,7 @@ impl KeptMedium for Scratch {
     }
 
     fn backing(&self) -> Box<dyn Backing<Content>> {
-        Box::new(Nowhere)
+        Box::new(Discard)
     }
 
     fn reader(&self) -> Box<dyn KeptFlash> {
@@ -98,6 +98,6 @@ impl KeptMedium for Scratch {
     }
 
     fn came_back(&self, how: CameBack) {
-        *lock(&self.how) = Some(how);
+        *lock(&self.outcome) = Some(how);
     }
 }

@@ -1,7 +1,7 @@
 //! FUSE directory with the device as its only file.
 
-use super::answers::{Owner, errno};
 use super::folder::Files;
+use super::replies::{Owner, errno};
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
 use fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
@@ -42,9 +42,10 @@ const SEEK_HOLE: i32 = 4;
 
 impl Files for DiskFolder {
     /// Short, because the allocated size changes.
-    const KEEP: Duration = Duration::from_secs(1);
-    const WANTED: InitFlags = InitFlags::FUSE_ASYNC_DIO.union(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
-    const OPENED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
+    const CACHE_TIME: Duration = Duration::from_secs(1);
+    const CAPABILITIES: InitFlags = InitFlags::FUSE_ASYNC_DIO.union(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
+    const OPEN_FLAGS: FopenFlags =
+        FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
 
     fn device(&self) -> &SharedDevice {
         &self.device
@@ -74,7 +75,7 @@ impl Files for DiskFolder {
         Ok(self.owner.attributes(of, (kind, perm, nlink), (size, held), self.page_bytes))
     }
 
-    fn found(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
+    fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
         if parent == FOLDER_NUMBER && name == DISK { Ok(DISK_NUMBER) } else { Err(Errno::ENOENT) }
     }
 

@@ -1,6 +1,6 @@
 //! FUSE request handler for a directory of [`Files`].
 
-use super::answers::errno;
+use super::replies::errno;
 use crate::shared::SharedDevice;
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -25,11 +25,11 @@ thread_local! {
 /// Files of a directory that are parts of one device.
 pub trait Files: Send + Sync + 'static {
     /// Time for which the kernel may cache attributes.
-    const KEEP: Duration;
+    const CACHE_TIME: Duration;
     /// Kernel capabilities that the files need.
-    const WANTED: InitFlags;
+    const CAPABILITIES: InitFlags;
     /// Flags of opened files. All kinds bypass the page cache, so the device sees the accesses of a real host.
-    const OPENED: FopenFlags;
+    const OPEN_FLAGS: FopenFlags;
 
     /// Returns the device of the files.
     fn device(&self) -> &SharedDevice;
@@ -42,7 +42,7 @@ pub trait Files: Send + Sync + 'static {
     /// Returns the attributes of a file for `stat`.
     fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno>;
     /// Looks up a name in a directory.
-    fn found(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno>;
+    fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno>;
     /// Returns the entries of a directory, from index `from` on.
     fn entries(&self, of: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
     /// Sets the size of a file.
@@ -74,7 +74,7 @@ fn done(reply: ReplyEmpty, answer: Result<(), Errno>) {
 impl<F: Files> Folder<F> {
     fn attr(&self, reply: ReplyAttr, of: INodeNo) {
         match self.0.attributes(of) {
-            Ok(attributes) => reply.attr(&F::KEEP, &attributes),
+            Ok(attributes) => reply.attr(&F::CACHE_TIME, &attributes),
             Err(error) => reply.error(error),
         }
     }
@@ -82,7 +82,7 @@ impl<F: Files> Folder<F> {
 
 impl<F: Files> Filesystem for Folder<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        config.add_capabilities(F::WANTED & config.capabilities()).expect("the kernel offers these");
+        config.add_capabilities(F::CAPABILITIES & config.capabilities()).expect("the kernel offers these");
         // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
         let _ = config.set_max_write(MOST_WRITE_BYTES);
         let _ = config.set_max_background(MOST_REQUESTS);
@@ -90,8 +90,8 @@ impl<F: Files> Filesystem for Folder<F> {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.0.found(parent, name).and_then(|of| self.0.attributes(of)) {
-            Ok(attributes) => reply.entry(&F::KEEP, &attributes, Generation(0)),
+        match self.0.lookup(parent, name).and_then(|of| self.0.attributes(of)) {
+            Ok(attributes) => reply.entry(&F::CACHE_TIME, &attributes, Generation(0)),
             Err(error) => reply.error(error),
         }
     }
@@ -129,7 +129,7 @@ impl<F: Files> Filesystem for Folder<F> {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), F::OPENED);
+        reply.opened(FileHandle(0), F::OPEN_FLAGS);
     }
 
     fn read(

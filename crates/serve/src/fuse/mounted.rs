@@ -3,8 +3,8 @@
 use super::disk::{DISK, DiskFolder};
 use super::folder::{Files, Folder};
 use super::zones::{SEQUENTIAL, ZoneFolder};
-use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
+use crate::transport::{Endpoint, Transport};
 use fuser::{Config, MountOption, Session, SessionUnmounter};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -22,15 +22,15 @@ const MOST_THREADS: usize = 4;
 struct Directory(PathBuf);
 
 /// Parses the path of the directory.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     let at = Path::new(text);
-    look_at(at)?;
+    check_mount_point(at)?;
     let at = at.canonicalize().map_err(|error| error.to_string())?;
     Ok(Arc::new(Directory(at)))
 }
 
 /// Checks that a directory can be mounted on.
-fn look_at(at: &Path) -> Result<(), String> {
+fn check_mount_point(at: &Path) -> Result<(), String> {
     let failed = |error: io::Error| match Errno::from_io_error(&error) {
         Some(Errno::NOTCONN) => {
             format!(
@@ -54,12 +54,12 @@ fn look_at(at: &Path) -> Result<(), String> {
     Ok(())
 }
 
-impl Place for Directory {
+impl Endpoint for Directory {
     fn is_guarded(&self) -> bool {
         true
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(Mounted::start(device, &self.0)?))
     }
 }
@@ -86,7 +86,7 @@ impl Mounted {
     }
 
     fn with(files: impl Files, at: &Path, shown: &str) -> io::Result<Self> {
-        let mut session = Session::new(Folder(files), at, &config()).map_err(explained)?;
+        let mut session = Session::new(Folder(files), at, &config()).map_err(with_hint)?;
         let unmounter = session.unmount_callable();
         let session = std::thread::Builder::new().name("fuse".into()).spawn(move || session.run())?;
         Ok(Mounted { at: at.to_owned(), shown: at.join(shown), unmounter, session: Some(session) })
@@ -114,7 +114,7 @@ impl Mounted {
     }
 }
 
-impl Door for Mounted {
+impl Transport for Mounted {
     fn address(&self) -> String {
         self.shown.display().to_string()
     }
@@ -153,7 +153,7 @@ fn config() -> Config {
 }
 
 /// Adds a hint to an error message.
-fn explained(error: io::Error) -> io::Error {
+fn with_hint(error: io::Error) -> io::Error {
     if !Path::new("/dev/fuse").exists() {
         return io::Error::new(error.kind(), "this machine has no /dev/fuse");
     }

@@ -1,8 +1,8 @@
 //! Directory of zones, each a file that is written sequentially, compatible with zonefs (Documentation/filesystems/zonefs.rst),
 //! which Linux offers for zoned block devices.
 
-use super::answers::{Owner, errno};
 use super::folder::Files;
+use super::replies::{Owner, errno};
 use crate::device::Zones;
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
@@ -57,10 +57,10 @@ impl ZoneFolder {
 
 impl Files for ZoneFolder {
     /// Sizes of files change with writes and resets, so they are not cached.
-    const KEEP: Duration = Duration::ZERO;
+    const CACHE_TIME: Duration = Duration::ZERO;
     /// Without concurrent writes, whose order would be undefined.
-    const WANTED: InitFlags = InitFlags::empty();
-    const OPENED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
+    const CAPABILITIES: InitFlags = InitFlags::empty();
+    const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
     fn device(&self) -> &SharedDevice {
         &self.device
@@ -90,7 +90,7 @@ impl Files for ZoneFolder {
         Ok(self.owner.attributes(of, kind, sizes, self.page_bytes))
     }
 
-    fn found(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
+    fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
         if parent == ROOT && name == SEQUENTIAL {
             return Ok(FOLDER);
         }

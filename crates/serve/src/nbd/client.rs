@@ -32,11 +32,11 @@ impl Client {
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::from(UnixStream::connect(path)?);
         let mut client = Client { stream, cookie: 0, bytes: 0, sent: Vec::new() };
-        client.agree()?;
+        client.negotiate()?;
         Ok(client)
     }
 
-    fn agree(&mut self) -> io::Result<()> {
+    fn negotiate(&mut self) -> io::Result<()> {
         let mut greeting = [0; 18];
         self.stream.read_exact(&mut greeting)?;
         let is_greeting = greeting[..8] == GREETING && greeting[8..16] == OPTION_MAGIC.to_be_bytes();
@@ -52,9 +52,9 @@ impl Client {
         }
         words.extend([0; 2]);
         self.stream.write_all(&words)?;
-        while let Some(told) = self.told()? {
-            if told.starts_with(&info::EXPORT.to_be_bytes()) {
-                let mut size = told.get(2..).unwrap_or(&[]);
+        while let Some(message) = self.next_message()? {
+            if message.starts_with(&info::EXPORT.to_be_bytes()) {
+                let mut size = message.get(2..).unwrap_or(&[]);
                 self.bytes = take(&mut size).map(u64::from_be_bytes).ok_or_else(|| wrong("answer"))?;
             }
         }
@@ -62,13 +62,13 @@ impl Client {
     }
 
     /// Returns the next information about the export, or `None` when the negotiation is complete.
-    fn told(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn next_message(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut head = [0; 20];
         self.stream.read_exact(&mut head)?;
         let mut head = &head[..];
         let magic = take(&mut head).map(u64::from_be_bytes);
-        let [asked, kind, length] = [(); 3].map(|()| take(&mut head).map_or(0, u32::from_be_bytes));
-        if magic != Some(OPTION_REPLY_MAGIC) || asked != option::GO || length > MOST_ANSWER_BYTES {
+        let [option_type, kind, length] = [(); 3].map(|()| take(&mut head).map_or(0, u32::from_be_bytes));
+        if magic != Some(OPTION_REPLY_MAGIC) || option_type != option::GO || length > MOST_ANSWER_BYTES {
             return Err(wrong("answer"));
         }
         let mut data = vec![0; length as usize];
@@ -90,7 +90,7 @@ impl Client {
     /// # Errors
     /// Fails if the range is beyond the end or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.ask(command::READ, offset, out.len() as u32, &[])?;
+        self.request(command::READ, offset, out.len() as u32, &[])?;
         self.stream.read_exact(out)
     }
 
@@ -99,7 +99,7 @@ impl Client {
     /// # Errors
     /// As [`Client::read`]; also if there is no room.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.ask(command::WRITE, offset, data.len() as u32, data)
+        self.request(command::WRITE, offset, data.len() as u32, data)
     }
 
     /// Trims a range.
@@ -107,7 +107,7 @@ impl Client {
     /// # Errors
     /// As [`Client::read`].
     pub fn trim(&mut self, offset: u64, length: u32) -> io::Result<()> {
-        self.ask(command::TRIM, offset, length, &[])
+        self.request(command::TRIM, offset, length, &[])
     }
 
     /// Makes all completed writes durable.
@@ -115,10 +115,10 @@ impl Client {
     /// # Errors
     /// Fails if the device fails.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.ask(command::FLUSH, 0, 0, &[])
+        self.request(command::FLUSH, 0, 0, &[])
     }
 
-    fn ask(&mut self, command: u16, offset: u64, length: u32, data: &[u8]) -> io::Result<()> {
+    fn request(&mut self, command: u16, offset: u64, length: u32, data: &[u8]) -> io::Result<()> {
         self.cookie += 1;
         self.sent.clear();
         self.sent.extend(REQUEST_MAGIC.to_be_bytes());

@@ -1,8 +1,8 @@
 //! NBD handshake: negotiation of options and selection of an export.
 
 use super::protocol::{
-    ALLOCATION, Asked, FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, answer, answer_option, can, info,
-    option, parse_contexts, parse_go,
+    ALLOCATION, ClientOption, FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, answer, answer_option,
+    export_flag, info, option, parse_contexts, parse_go,
 };
 use std::io::{self, Read, Write};
 
@@ -33,7 +33,7 @@ pub struct Export {
 
 /// Result of a negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agreed {
+pub struct Negotiated {
     /// True if replies are structured.
     pub structured: bool,
     /// True if the client may query which ranges hold data.
@@ -43,35 +43,35 @@ pub struct Agreed {
 }
 
 impl Export {
-    fn flags(&self, agreed: Agreed) -> u16 {
-        let always = can::HAS_FLAGS
-            | can::FLUSH
-            | can::FUA
-            | can::TRIM
-            | can::WRITE_ZEROES
-            | can::MULTI_CONN
-            | can::CACHE
-            | can::FAST_ZERO;
-        if agreed.structured { always | can::DF } else { always }
+    fn flags(&self, negotiated: Negotiated) -> u16 {
+        let always = export_flag::HAS_FLAGS
+            | export_flag::FLUSH
+            | export_flag::FUA
+            | export_flag::TRIM
+            | export_flag::WRITE_ZEROES
+            | export_flag::MULTI_CONN
+            | export_flag::CACHE
+            | export_flag::FAST_ZERO;
+        if negotiated.structured { always | export_flag::DF } else { always }
     }
 }
 
 /// Encryption state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Secrecy {
+pub enum TlsMode {
     /// Plain text; TLS is not available.
-    None,
+    Off,
     /// Plain text; the client must start TLS before anything else.
-    Wanted,
+    Required,
     /// Encrypted.
-    Kept,
+    Encrypted,
 }
 
 /// End of a sequence of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Negotiation is complete; requests follow.
-    Agreed(Agreed),
+    Negotiated(Negotiated),
     /// TLS follows, and then further options.
     Encrypted,
     /// The client disconnects without selecting an export.
@@ -82,16 +82,16 @@ pub enum Ended {
 struct Handshake<'a, S> {
     stream: &'a mut S,
     exports: &'a [Export],
-    secrecy: Secrecy,
+    tls: TlsMode,
     no_zeroes: bool,
-    agreed: Agreed,
+    negotiated: Negotiated,
     /// Export for which the client selected the metadata context.
     context_of: Option<usize>,
 }
 
 /// Flags in the client's response to the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Greeted {
+pub struct ClientFlags {
     no_zeroes: bool,
 }
 
@@ -99,7 +99,7 @@ pub struct Greeted {
 ///
 /// # Errors
 /// Fails if the client disconnects or violates the protocol.
-pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<Greeted> {
+pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<ClientFlags> {
     stream.write_all(&GREETING)?;
     stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
     stream.write_all(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes())?;
@@ -110,25 +110,25 @@ pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<Greeted> {
     if flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) != 0 || flags & u32::from(FIXED_NEWSTYLE) == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown flags"));
     }
-    Ok(Greeted { no_zeroes: flags & u32::from(NO_ZEROES) != 0 })
+    Ok(ClientFlags { no_zeroes: flags & u32::from(NO_ZEROES) != 0 })
 }
 
 /// Negotiates options with a client that was greeted.
 ///
 /// # Errors
 /// Fails if the client disconnects or violates the protocol.
-pub fn agree(
+pub fn negotiate(
     stream: &mut (impl Read + Write),
     exports: &[Export],
-    greeted: Greeted,
-    secrecy: Secrecy,
+    flags: ClientFlags,
+    tls: TlsMode,
 ) -> io::Result<Ended> {
-    let Greeted { no_zeroes } = greeted;
-    let agreed = Agreed::default();
-    let mut handshake = Handshake { stream, exports, secrecy, no_zeroes, agreed, context_of: None };
+    let ClientFlags { no_zeroes } = flags;
+    let negotiated = Negotiated::default();
+    let mut handshake = Handshake { stream, exports, tls, no_zeroes, negotiated, context_of: None };
     for _ in 0..MOST_OPTIONS {
-        let asked = Asked::read(handshake.stream, MOST_OPTION_BYTES)?;
-        let ended = handshake.answer(&asked)?;
+        let option = ClientOption::read(handshake.stream, MOST_OPTION_BYTES)?;
+        let ended = handshake.handle(&option)?;
         handshake.stream.flush()?;
         if let Some(ended) = ended {
             return Ok(ended);
@@ -138,14 +138,14 @@ pub fn agree(
 }
 
 impl<'a, S: Read + Write> Handshake<'a, S> {
-    fn answer(&mut self, asked: &Asked) -> io::Result<Option<Ended>> {
-        let Asked { option, data } = asked;
+    fn handle(&mut self, request: &ClientOption) -> io::Result<Option<Ended>> {
+        let ClientOption { option, data } = request;
         let Some(data) = data else {
             if *option == option::EXPORT_NAME {
                 // NBD_OPT_EXPORT_NAME has no error reply.
                 return Ok(Some(Ended::Left));
             }
-            return self.say(*option, answer::ERR_TOO_BIG, b"the option is too long");
+            return self.reply(*option, answer::ERR_TOO_BIG, b"the option is too long");
         };
         match *option {
             option::ABORT => {
@@ -153,30 +153,30 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
                 let _ = answer_option(self.stream, *option, answer::ACK, &[]);
                 Ok(Some(Ended::Left))
             }
-            option::STARTTLS if self.secrecy != Secrecy::None => self.encrypt(data),
-            option::EXPORT_NAME if self.secrecy == Secrecy::Wanted => Ok(Some(Ended::Left)),
-            _ if self.secrecy == Secrecy::Wanted => {
-                self.say(*option, answer::ERR_TLS_REQD, b"this server talks by TLS alone")
+            option::STARTTLS if self.tls != TlsMode::Off => self.encrypt(data),
+            option::EXPORT_NAME if self.tls == TlsMode::Required => Ok(Some(Ended::Left)),
+            _ if self.tls == TlsMode::Required => {
+                self.reply(*option, answer::ERR_TLS_REQD, b"this server talks by TLS alone")
             }
             option::EXPORT_NAME => self.export_name(data),
             option::LIST if data.is_empty() => {
                 for export in self.exports {
                     let name = export.name.as_bytes();
-                    let told = [&(name.len() as u32).to_be_bytes(), name].concat();
-                    answer_option(self.stream, *option, answer::SERVER, &told)?;
+                    let replies = [&(name.len() as u32).to_be_bytes(), name].concat();
+                    answer_option(self.stream, *option, answer::SERVER, &replies)?;
                 }
-                self.say(*option, answer::ACK, &[])
+                self.reply(*option, answer::ACK, &[])
             }
             option::STRUCTURED_REPLY if data.is_empty() => {
-                self.agreed.structured = true;
-                self.say(*option, answer::ACK, &[])
+                self.negotiated.structured = true;
+                self.reply(*option, answer::ACK, &[])
             }
             option::INFO | option::GO => self.go(*option, data),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.contexts(*option, data),
             option::LIST | option::STRUCTURED_REPLY => {
-                self.say(*option, answer::ERR_INVALID, b"the option has no data")
+                self.reply(*option, answer::ERR_INVALID, b"the option has no data")
             }
-            _ => self.say(*option, answer::ERR_UNSUP, b"unknown here"),
+            _ => self.reply(*option, answer::ERR_UNSUP, b"unknown here"),
         }
     }
 
@@ -186,24 +186,24 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
     }
 
     /// Selects an export. A metadata context of another export is dropped.
-    fn take(&mut self, at: usize) {
-        (self.agreed.export, self.agreed.allocation) = (at, self.context_of == Some(at));
+    fn select(&mut self, at: usize) {
+        (self.negotiated.export, self.negotiated.allocation) = (at, self.context_of == Some(at));
     }
 
-    fn say(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Option<Ended>> {
+    fn reply(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Option<Ended>> {
         answer_option(self.stream, option, kind, data).map(|()| None)
     }
 
     fn encrypt(&mut self, data: &[u8]) -> io::Result<Option<Ended>> {
-        let wrong: Option<&[u8]> = match self.secrecy {
+        let wrong: Option<&[u8]> = match self.tls {
             _ if !data.is_empty() => Some(b"the option has no data"),
-            Secrecy::Kept => Some(b"all is encrypted already"),
+            TlsMode::Encrypted => Some(b"all is encrypted already"),
             _ => None,
         };
         match wrong {
-            Some(wrong) => self.say(option::STARTTLS, answer::ERR_INVALID, wrong),
+            Some(wrong) => self.reply(option::STARTTLS, answer::ERR_INVALID, wrong),
             None => {
-                self.say(option::STARTTLS, answer::ACK, &[])?;
+                self.reply(option::STARTTLS, answer::ACK, &[])?;
                 Ok(Some(Ended::Encrypted))
             }
         }
@@ -212,46 +212,46 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
     fn export_name(&mut self, name: &[u8]) -> io::Result<Option<Ended>> {
         let Some((at, export)) = self.find(name) else { return Ok(Some(Ended::Left)) };
         self.stream.write_all(&export.bytes.to_be_bytes())?;
-        self.stream.write_all(&export.flags(self.agreed).to_be_bytes())?;
+        self.stream.write_all(&export.flags(self.negotiated).to_be_bytes())?;
         if !self.no_zeroes {
             self.stream.write_all(&[0; 124])?;
         }
-        self.take(at);
-        Ok(Some(Ended::Agreed(self.agreed)))
+        self.select(at);
+        Ok(Some(Ended::Negotiated(self.negotiated)))
     }
 
     fn go(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Ended>> {
-        let Some((name, asked)) = parse_go(data) else {
-            return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
+        let Some((name, wanted)) = parse_go(data) else {
+            return self.reply(option, answer::ERR_INVALID, b"its lengths do not add up");
         };
         let Some((at, export)) = self.find(name) else {
-            return self.say(option, answer::ERR_UNKNOWN, UNKNOWN);
+            return self.reply(option, answer::ERR_UNKNOWN, UNKNOWN);
         };
-        let mut told = vec![info::EXPORT.to_be_bytes().to_vec()];
-        told[0].extend(export.bytes.to_be_bytes());
-        told[0].extend(export.flags(self.agreed).to_be_bytes());
+        let mut replies = vec![info::EXPORT.to_be_bytes().to_vec()];
+        replies[0].extend(export.bytes.to_be_bytes());
+        replies[0].extend(export.flags(self.negotiated).to_be_bytes());
         let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
         for size in [1, export.page_bytes, export.most_bytes] {
             sizes.extend(size.to_be_bytes());
         }
-        told.push(sizes);
-        if asked.contains(&info::NAME) {
-            told.push([&info::NAME.to_be_bytes(), export.name.as_bytes()].concat());
+        replies.push(sizes);
+        if wanted.contains(&info::NAME) {
+            replies.push([&info::NAME.to_be_bytes(), export.name.as_bytes()].concat());
         }
-        if asked.contains(&info::DESCRIPTION) {
+        if wanted.contains(&info::DESCRIPTION) {
             let mut description = info::DESCRIPTION.to_be_bytes().to_vec();
             description.extend(export.description.as_bytes());
-            told.push(description);
+            replies.push(description);
         }
-        for data in told {
+        for data in replies {
             answer_option(self.stream, option, answer::INFO, &data)?;
         }
         answer_option(self.stream, option, answer::ACK, &[])?;
         if option != option::GO {
             return Ok(None);
         }
-        self.take(at);
-        Ok(Some(Ended::Agreed(self.agreed)))
+        self.select(at);
+        Ok(Some(Ended::Negotiated(self.negotiated)))
     }
 
     fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Ended>> {
@@ -260,12 +260,12 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
             self.context_of = None;
         }
         let Some((name, queries)) = parse_contexts(data) else {
-            return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
+            return self.reply(option, answer::ERR_INVALID, b"its lengths do not add up");
         };
-        if !self.agreed.structured {
-            return self.say(option, answer::ERR_INVALID, b"needs structured replies");
+        if !self.negotiated.structured {
+            return self.reply(option, answer::ERR_INVALID, b"needs structured replies");
         }
-        let Some((at, _)) = self.find(name) else { return self.say(option, answer::ERR_UNKNOWN, UNKNOWN) };
+        let Some((at, _)) = self.find(name) else { return self.reply(option, answer::ERR_UNKNOWN, UNKNOWN) };
         let matches = |query: &&[u8]| *query == ALLOCATION.as_bytes() || (!sets && *query == b"base:");
         if queries.iter().any(matches) || (!sets && queries.is_empty()) {
             let number = if sets { CONTEXT } else { 0 };
@@ -273,6 +273,6 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
             answer_option(self.stream, option, answer::META_CONTEXT, &context)?;
             self.context_of = sets.then_some(at).or(self.context_of);
         }
-        self.say(option, answer::ACK, &[])
+        self.reply(option, answer::ACK, &[])
     }
 }

@@ -9,21 +9,21 @@ pub mod protocol;
 mod server;
 mod transmission;
 
-use crate::door::Kind;
+use crate::transport::TransportKind;
 
 pub use crate::sockets::{Address, CertificateError, Certificates, Limits};
 pub use client::Client;
-pub use handshake::{Agreed, Ended, Export, Greeted, Secrecy, agree, greet};
-pub use server::{Manners, Server};
+pub use handshake::{ClientFlags, Ended, Export, Negotiated, TlsMode, greet, negotiate};
+pub use server::{Server, ServerOptions};
 pub use transmission::Transmission;
 
 /// Entry in the table of transports.
-pub const DOOR: Kind = Kind {
+pub const TRANSPORT: TransportKind = TransportKind {
     name: "nbd",
     value: "ADDRESS",
     help: "Over NBD: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT; with ,tls=DIR by TLS alone, with the \
            certificates in DIR; with ,poll at the end the next request is looked for before the server sleeps",
-    place: server::place,
+    parse: server::parse,
 };
 
 /// Maximum length of a read or write in bytes, as the protocol recommends.

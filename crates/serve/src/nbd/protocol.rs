@@ -59,7 +59,7 @@ pub mod info {
 }
 
 /// Transmission flags (abilities) of an export.
-pub mod can {
+pub mod export_flag {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const HAS_FLAGS: u16 = 1;
     pub const FLUSH: u16 = 1 << 2;
@@ -180,14 +180,14 @@ pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 /// Option sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ClientOption {
     /// Option type, see [`option`].
     pub option: u32,
     /// Data of the option, unless it is too long.
     pub data: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl ClientOption {
     /// Reads an option. The data is skipped if it is longer than `most_bytes`.
     ///
     /// # Errors
@@ -202,12 +202,12 @@ impl Asked {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no option"));
         }
         if length > most_bytes {
-            pass_over(source, length.into())?;
-            return Ok(Asked { option, data: None });
+            skip(source, length.into())?;
+            return Ok(ClientOption { option, data: None });
         }
         let mut data = vec![0; length as usize];
         source.read_exact(&mut data)?;
-        Ok(Asked { option, data: Some(data) })
+        Ok(ClientOption { option, data: Some(data) })
     }
 }
 
@@ -215,7 +215,7 @@ impl Asked {
 ///
 /// # Errors
 /// Fails at the end of the connection.
-pub fn pass_over(source: &mut impl Read, bytes: u64) -> io::Result<()> {
+pub fn skip(source: &mut impl Read, bytes: u64) -> io::Result<()> {
     match io::copy(&mut source.take(bytes), &mut io::sink())? == bytes {
         true => Ok(()),
         false => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -239,8 +239,8 @@ pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) 
 pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let name = take_text(&mut data)?;
     let count = u16::from_be_bytes(take(&mut data)?);
-    let asked: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
-    (data.is_empty() && asked.len() == usize::from(count)).then_some((name, asked))
+    let wanted: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
+    (data.is_empty() && wanted.len() == usize::from(count)).then_some((name, wanted))
 }
 
 /// Parses NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name and the context queries. Returns `None` if

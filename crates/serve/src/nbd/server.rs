@@ -1,13 +1,13 @@
 //! NBD server.
 
 use super::MOST_REQUEST_BYTES;
-use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
+use super::handshake::{Ended, Export, Negotiated, TlsMode, greet, negotiate};
 use super::transmission::Transmission;
-use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
 use crate::sockets::{
-    Address, AddressError, Certificates, Hurried, Limits, Line, POLL, Service, Stream, TLS,
+    Address, AddressError, Certificates, Connection, Limits, POLL, Service, Stream, TLS, WithDeadline,
 };
+use crate::transport::{Endpoint, Transport};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Server {
 
 /// Options of the server.
 #[derive(Clone, Default)]
-pub struct Manners {
+pub struct ServerOptions {
     /// Certificates for TLS. If set, clients must use TLS.
     pub certificates: Option<Certificates>,
     /// True if threads poll for the next request before they sleep.
@@ -29,23 +29,23 @@ pub struct Manners {
 }
 
 /// Parses an address with its options.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     let without = |text| str::strip_suffix(text, POLL).map_or((text, false), |text| (text, true));
-    let (text, ends_so) = without(text);
+    let (text, polls_at_end) = without(text);
     let (address, folder) =
         text.split_once(TLS).map_or((text, None), |(address, folder)| (address, Some(folder)));
     let (address, polls) = without(address);
-    let polls = polls || ends_so;
+    let polls = polls || polls_at_end;
     let address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
     let certificates = folder.map(|folder| Certificates::read(Path::new(folder))).transpose();
     let certificates = certificates.map_err(|error| error.to_string())?;
-    Ok(Arc::new(Listening { address, manners: Manners { certificates, polls } }))
+    Ok(Arc::new(ListenAddress { address, options: ServerOptions { certificates, polls } }))
 }
 
 /// Address to listen at, and the server's options.
-struct Listening {
+struct ListenAddress {
     address: Address,
-    manners: Manners,
+    options: ServerOptions,
 }
 
 impl Server {
@@ -54,21 +54,21 @@ impl Server {
     /// # Errors
     /// Fails if the address is in use or the user may not use it.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
-        Server::start_by(Manners::default(), device, address, limits)
+        Server::start_with(ServerOptions::default(), device, address, limits)
     }
 
-    /// Serves `device` at `address` with the options `manners`.
+    /// Serves `device` at `address` with the options `options`.
     ///
     /// # Errors
     /// As [`Server::start`].
-    pub fn start_by(
-        manners: Manners,
+    pub fn start_with(
+        options: ServerOptions,
         device: SharedDevice,
         address: &Address,
         limits: Limits,
     ) -> io::Result<Self> {
-        let is_encrypted = manners.certificates.is_some();
-        let exported = Exported::of(device, manners)?;
+        let is_encrypted = options.certificates.is_some();
+        let exported = Exported::of(device, options)?;
         let server = crate::sockets::Server::start("nbd", exported, address, limits)?;
         Ok(Server { server, is_encrypted })
     }
@@ -93,12 +93,12 @@ struct Exported {
     /// Handle of the device for each export, in the order of `exports`.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
-    manners: Manners,
+    options: ServerOptions,
 }
 
 impl Exported {
     /// Creates the default export, and one export for each placement handle of the device.
-    fn of(device: SharedDevice, manners: Manners) -> io::Result<Self> {
+    fn of(device: SharedDevice, options: ServerOptions) -> io::Result<Self> {
         device.check_has_no_zones()?;
         let known =
             device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
@@ -120,28 +120,33 @@ impl Exported {
         };
         let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
         let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
-        Ok(Exported { devices, exports, manners })
+        Ok(Exported { devices, exports, options })
     }
 
     /// Negotiates with a client within the time limit. Returns the result and the connection to use, or `None` if the client
     /// left.
-    fn agree(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Agreed, Line)>> {
+    fn negotiate(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Negotiated, Connection)>> {
         let until = Instant::now() + limits.handshake;
-        let mut line = Line::Clear(stream.try_clone()?);
-        let mut secrecy = if self.manners.certificates.is_some() { Secrecy::Wanted } else { Secrecy::None };
-        let greeted = greet(&mut Hurried { line: &mut line, until })?;
+        let mut connection = Connection::Clear(stream.try_clone()?);
+        let mut tls = if self.options.certificates.is_some() { TlsMode::Required } else { TlsMode::Off };
+        let flags = greet(&mut WithDeadline { connection: &mut connection, until })?;
         loop {
-            let ended = agree(&mut Hurried { line: &mut line, until }, &self.exports, greeted, secrecy)?;
-            match (ended, &self.manners.certificates) {
-                (Ended::Agreed(agreed), _) => {
-                    line.set_timeout(None)?;
-                    return Ok(Some((agreed, line)));
+            let ended = negotiate(
+                &mut WithDeadline { connection: &mut connection, until },
+                &self.exports,
+                flags,
+                tls,
+            )?;
+            match (ended, &self.options.certificates) {
+                (Ended::Negotiated(negotiated), _) => {
+                    connection.set_timeout(None)?;
+                    return Ok(Some((negotiated, connection)));
                 }
                 (Ended::Encrypted, Some(certificates)) => {
-                    (line, secrecy) = (Line::encrypted(stream, certificates)?, Secrecy::Kept);
+                    (connection, tls) = (Connection::encrypted(stream, certificates)?, TlsMode::Encrypted);
                 }
                 (Ended::Encrypted | Ended::Left, _) => {
-                    line.end();
+                    connection.end();
                     return Ok(None);
                 }
             }
@@ -151,30 +156,30 @@ impl Exported {
 
 impl Service for Exported {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
-        let Some((agreed, mut line)) = self.agree(stream, limits)? else { return Ok(()) };
-        if self.manners.polls {
-            line.poll();
+        let Some((negotiated, mut connection)) = self.negotiate(stream, limits)? else { return Ok(()) };
+        if self.options.polls {
+            connection.poll();
         }
-        let out = line.try_clone()?;
-        let (device, export) = (&self.devices[agreed.export], &self.exports[agreed.export]);
-        let served = Transmission::new(&mut line, out, device, export, agreed).serve();
-        line.end();
+        let out = connection.try_clone()?;
+        let (device, export) = (&self.devices[negotiated.export], &self.exports[negotiated.export]);
+        let served = Transmission::new(&mut connection, out, device, export, negotiated).serve();
+        connection.end();
         served
     }
 }
 
-impl Place for Listening {
+impl Endpoint for ListenAddress {
     fn is_guarded(&self) -> bool {
-        self.address.is_local() || self.manners.certificates.as_ref().is_some_and(Certificates::asks_clients)
+        self.address.is_local() || self.options.certificates.as_ref().is_some_and(Certificates::asks_clients)
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
-        let (manners, limits) = (self.manners.clone(), Limits::default());
-        Ok(Box::new(Server::start_by(manners, device.clone(), &self.address, limits)?))
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
+        let (options, limits) = (self.options.clone(), Limits::default());
+        Ok(Box::new(Server::start_with(options, device.clone(), &self.address, limits)?))
     }
 }
 
-impl Door for Server {
+impl Transport for Server {
     fn address(&self) -> String {
         self.uri()
     }

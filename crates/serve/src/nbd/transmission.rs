@@ -1,9 +1,9 @@
 //! NBD transmission phase: requests and replies.
 
-use super::handshake::{Agreed, CONTEXT, Export};
+use super::handshake::{CONTEXT, Export, Negotiated};
 use super::protocol::{
     Fault, HOLE, REQUEST_BYTES, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, command, flag,
-    pass_over,
+    skip,
 };
 use crate::device::Device;
 use crate::error::DeviceError;
@@ -16,14 +16,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Size of the buffers for requests and for replies in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Size of the first read of a write's data in bytes; later reads grow with the data received.
-const UNSEEN_BYTES: usize = 128 << 10;
+const FIRST_READ_BYTES: usize = 128 << 10;
 /// Maximum number of extents in one block-status reply.
 const MOST_EXTENTS: usize = 1 << 16;
 
 /// Maximum number of concurrent requests of a client with a timed device.
-const TOGETHER: usize = 64;
+const MOST_CONCURRENT: usize = 64;
 /// Longer requests (in bytes) are not served concurrently.
-const MOST_TOGETHER_BYTES: u32 = 1 << 20;
+const MOST_CONCURRENT_BYTES: u32 = 1 << 20;
 
 /// Connection of a client in the transmission phase.
 pub struct Transmission<'a, R, W: Write> {
@@ -31,25 +31,31 @@ pub struct Transmission<'a, R, W: Write> {
     out: Mutex<BufWriter<W>>,
     device: &'a SharedDevice,
     export: &'a Export,
-    agreed: Agreed,
+    negotiated: Negotiated,
 }
 
 /// Message received from a client.
-enum Came {
+enum Incoming {
     /// Request with its data.
     Request(Request),
     /// Request with too much data, which was skipped.
     TooLong(Request),
     /// Disconnect request.
-    Leave,
+    Disconnect,
 }
 
 impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
     /// Creates the state for a client that sends to `source` and receives from `out`.
-    pub fn new(source: R, out: W, device: &'a SharedDevice, export: &'a Export, agreed: Agreed) -> Self {
+    pub fn new(
+        source: R,
+        out: W,
+        device: &'a SharedDevice,
+        export: &'a Export,
+        negotiated: Negotiated,
+    ) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         let out = Mutex::new(BufWriter::with_capacity(BUFFER_BYTES, out));
-        Transmission { source, out, device, export, agreed }
+        Transmission { source, out, device, export, negotiated }
     }
 
     /// Serves requests until the client disconnects.
@@ -58,42 +64,42 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
     /// Fails if the client disconnects without a request to do so or violates the protocol.
     pub fn serve(&mut self) -> io::Result<()> {
         match self.device.with(|device| Ok(device.speed())) {
-            Ok(Speed::Timed) => self.serve_together(),
-            _ => self.serve_in_turn(),
+            Ok(Speed::Timed) => self.serve_concurrently(),
+            _ => self.serve_sequentially(),
         }
     }
 
     /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
-    fn serve_in_turn(&mut self) -> io::Result<()> {
-        let mut answerer = Answerer::of(self.device, self.export, self.agreed, &self.out);
+    fn serve_sequentially(&mut self) -> io::Result<()> {
+        let mut responder = Responder::of(self.device, self.export, self.negotiated, &self.out);
         loop {
             // Flush replies before blocking on the next request.
             if !has_whole_request(&self.source) {
-                answerer.out().flush()?;
+                responder.out().flush()?;
             }
-            match next(&mut self.source, self.export, &mut answerer.data)? {
-                Came::Request(request) => answerer.answer(&request)?,
-                Came::TooLong(request) => answerer.refuse(&request, Fault::Invalid)?,
-                Came::Leave => return answerer.out().flush(),
+            match next(&mut self.source, self.export, &mut responder.data)? {
+                Incoming::Request(request) => responder.handle(&request)?,
+                Incoming::TooLong(request) => responder.refuse(&request, Fault::Invalid)?,
+                Incoming::Disconnect => return responder.out().flush(),
             }
         }
     }
 
     /// Serves requests concurrently, because each waits for its own simulated completion. Replies come in the order of
     /// completion.
-    fn serve_together(&mut self) -> io::Result<()> {
-        let (source, device, export, agreed, out) =
-            (&mut self.source, self.device, self.export, self.agreed, &self.out);
+    fn serve_concurrently(&mut self) -> io::Result<()> {
+        let (source, device, export, negotiated, out) =
+            (&mut self.source, self.device, self.export, self.negotiated, &self.out);
         let (sender, receiver) = sync_channel::<(Request, Vec<u8>)>(0);
         let receiver = Mutex::new(receiver);
         let work = || {
-            let mut answerer = Answerer::of(device, export, agreed, out);
+            let mut responder = Responder::of(device, export, negotiated, out);
             loop {
-                let came = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((request, data)) = came else { return };
-                answerer.data = data;
+                let received = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((request, data)) = received else { return };
+                responder.data = data;
                 // The client disconnected; the reading thread will see that too.
-                if answerer.answer(&request).and_then(|()| answerer.out().flush()).is_err() {
+                if responder.handle(&request).and_then(|()| responder.out().flush()).is_err() {
                     return;
                 }
             }
@@ -101,26 +107,26 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         std::thread::scope(|scope| {
             // The workers end when this sender is dropped.
             let sender = sender;
-            for _ in 0..TOGETHER {
+            for _ in 0..MOST_CONCURRENT {
                 std::thread::Builder::new().name("nbd request".into()).spawn_scoped(scope, work)?;
             }
-            let mut answerer = Answerer::of(device, export, agreed, out);
+            let mut responder = Responder::of(device, export, negotiated, out);
             loop {
                 let mut data = Vec::new();
                 match next(source, export, &mut data)? {
-                    Came::Request(request) if request.length <= MOST_TOGETHER_BYTES => {
+                    Incoming::Request(request) if request.length <= MOST_CONCURRENT_BYTES => {
                         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
                         sender.send((request, data)).map_err(gone)?;
                         continue;
                     }
-                    Came::Request(request) => {
-                        answerer.data = data;
-                        answerer.answer(&request)?;
+                    Incoming::Request(request) => {
+                        responder.data = data;
+                        responder.handle(&request)?;
                     }
-                    Came::TooLong(request) => answerer.refuse(&request, Fault::Invalid)?,
-                    Came::Leave => return answerer.out().flush(),
+                    Incoming::TooLong(request) => responder.refuse(&request, Fault::Invalid)?,
+                    Incoming::Disconnect => return responder.out().flush(),
                 }
-                answerer.out().flush()?;
+                responder.out().flush()?;
             }
         })
     }
@@ -134,64 +140,64 @@ fn has_whole_request<R: Read>(source: &BufReader<R>) -> bool {
 }
 
 /// Waits for the next message. Data of a write is read into `data`.
-fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Came> {
+fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Incoming> {
     let mut bytes = [0; REQUEST_BYTES];
     source.read_exact(&mut bytes)?;
     let Some(request) = Request::parse(&bytes) else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "no request"));
     };
     if request.command == command::DISC {
-        return Ok(Came::Leave);
+        return Ok(Incoming::Disconnect);
     }
     if request.data_bytes() > export.most_bytes {
-        pass_over(source, request.data_bytes().into())?;
-        return Ok(Came::TooLong(request));
+        skip(source, request.data_bytes().into())?;
+        return Ok(Incoming::TooLong(request));
     }
     if request.command == command::WRITE {
-        read_claimed(source, data, request.length as usize)?;
+        read_announced(source, data, request.length as usize)?;
     }
-    Ok(Came::Request(request))
+    Ok(Incoming::Request(request))
 }
 
 /// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that only announces much data takes no memory.
-fn read_claimed(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
+fn read_announced(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
     data.truncate(bytes);
-    let mut came = 0;
-    while came < bytes {
-        let end = bytes.min(came + came.max(UNSEEN_BYTES));
+    let mut received = 0;
+    while received < bytes {
+        let end = bytes.min(received + received.max(FIRST_READ_BYTES));
         if data.len() < end {
             data.resize(end, 0);
         }
-        source.read_exact(&mut data[came..end])?;
-        came = end;
+        source.read_exact(&mut data[received..end])?;
+        received = end;
     }
     Ok(())
 }
 
 /// Replies to requests, one at a time.
-struct Answerer<'a, W: Write> {
+struct Responder<'a, W: Write> {
     device: &'a SharedDevice,
     export: &'a Export,
-    agreed: Agreed,
+    negotiated: Negotiated,
     out: &'a Mutex<BufWriter<W>>,
     data: Vec<u8>,
 }
 
-impl<'a, W: Write> Answerer<'a, W> {
+impl<'a, W: Write> Responder<'a, W> {
     fn of(
         device: &'a SharedDevice,
         export: &'a Export,
-        agreed: Agreed,
+        negotiated: Negotiated,
         out: &'a Mutex<BufWriter<W>>,
     ) -> Self {
-        Answerer { device, export, agreed, out, data: Vec::new() }
+        Responder { device, export, negotiated, out, data: Vec::new() }
     }
 
     fn out(&self) -> MutexGuard<'a, BufWriter<W>> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&mut self, request: &Request) -> io::Result<()> {
+    fn handle(&mut self, request: &Request) -> io::Result<()> {
         if let Err(fault) = self.check(request) {
             return self.refuse(request, fault);
         }
@@ -208,9 +214,9 @@ impl<'a, W: Write> Answerer<'a, W> {
     /// Validates a request before the device is used.
     fn check(&self, request: &Request) -> Result<(), Fault> {
         let allowed = match request.command {
-            command::READ if self.agreed.structured => flag::DF | flag::FUA,
+            command::READ if self.negotiated.structured => flag::DF | flag::FUA,
             command::WRITE_ZEROES => flag::FUA | flag::NO_HOLE | flag::FAST_ZERO,
-            command::BLOCK_STATUS if self.agreed.allocation => flag::REQ_ONE | flag::FUA,
+            command::BLOCK_STATUS if self.negotiated.allocation => flag::REQ_ONE | flag::FUA,
             command::READ | command::WRITE | command::FLUSH | command::TRIM | command::CACHE => flag::FUA,
             _ => return Err(Fault::Invalid),
         };
@@ -257,7 +263,7 @@ impl<'a, W: Write> Answerer<'a, W> {
         if let Err(error) = done {
             return self.refuse(request, fault(&error));
         }
-        if self.agreed.structured && !self.data.is_empty() {
+        if self.negotiated.structured && !self.data.is_empty() {
             self.reply(request, chunk::OFFSET_DATA, &request.offset.to_be_bytes(), &self.data)
         } else {
             self.reply(request, chunk::NONE, &[], &self.data)
@@ -271,19 +277,19 @@ impl<'a, W: Write> Answerer<'a, W> {
             Ok(extents) => extents,
             Err(error) => return self.refuse(request, fault(&error)),
         };
-        let mut told = CONTEXT.to_be_bytes().to_vec();
+        let mut reply = CONTEXT.to_be_bytes().to_vec();
         let mut at = request.offset;
         for (end, holds) in extents {
-            told.extend(((end - at) as u32).to_be_bytes());
-            told.extend(if holds { 0 } else { HOLE }.to_be_bytes());
+            reply.extend(((end - at) as u32).to_be_bytes());
+            reply.extend(if holds { 0 } else { HOLE }.to_be_bytes());
             at = end;
         }
-        self.reply(request, chunk::BLOCK_STATUS, &told, &[])
+        self.reply(request, chunk::BLOCK_STATUS, &reply, &[])
     }
 
     /// Sends a reply of one chunk with `data` and `more`, or a simple reply with `more` alone.
     fn reply(&self, request: &Request, kind: u16, data: &[u8], more: &[u8]) -> io::Result<()> {
-        if !self.agreed.structured {
+        if !self.negotiated.structured {
             return self.simple(request, 0, more);
         }
         let mut out = self.out();
@@ -305,7 +311,7 @@ impl<'a, W: Write> Answerer<'a, W> {
     }
 
     fn refuse(&self, request: &Request, fault: Fault) -> io::Result<()> {
-        if !self.agreed.structured {
+        if !self.negotiated.structured {
             return self.simple(request, fault as u32, &[]);
         }
         let mut error = (fault as u32).to_be_bytes().to_vec();

@@ -43,7 +43,7 @@ impl Certificates {
         let own = all_certificates(&folder.join(OWN))?;
         let path = folder.join(KEY);
         let key = PrivateKeyDer::from_pem_file(&path).map_err(|error| CertificateError {
-            problem: told(&error, "a private key"),
+            problem: message(&error, "a private key"),
             path: path.clone(),
         })?;
         let provider = Arc::new(ring::default_provider());
@@ -87,11 +87,11 @@ fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Certifi
     let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found =
         found.and_then(|found| if found.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(found) });
-    found.map_err(|error| CertificateError { problem: told(&error, "a certificate"), path: path.into() })
+    found.map_err(|error| CertificateError { problem: message(&error, "a certificate"), path: path.into() })
 }
 
 /// Returns the error message for a file that should contain `what`.
-fn told(error: &pem::Error, what: &str) -> String {
+fn message(error: &pem::Error, what: &str) -> String {
     match error {
         pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => {
             format!(

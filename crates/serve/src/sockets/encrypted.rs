@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes read from the connection at a time: two TLS records of maximum size.
-const TAKEN_BYTES: usize = 32 << 10;
+const READ_BYTES: usize = 32 << 10;
 
 /// TLS connection. It and its clone are used by two threads: one reads and one writes.
 pub struct Encrypted {
     stream: Stream,
-    /// Received bytes. The part from `looked_at` on is not yet processed.
-    came: Vec<u8>,
-    looked_at: usize,
+    /// Received bytes. The part from `processed` on is not yet processed.
+    received: Vec<u8>,
+    processed: usize,
     /// Deadline for reads and writes, if there is one.
     until: Option<Instant>,
     shared: Arc<Shared>,
@@ -33,23 +33,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Runs `say` and sends the TLS output that results.
+    /// Runs `action` and sends the TLS output that results.
     fn send<T>(
         &self,
         out: &mut Stream,
-        say: impl FnOnce(&mut ServerConnection) -> io::Result<T>,
+        action: impl FnOnce(&mut ServerConnection) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut bytes = Vec::new();
-        let said = {
+        let result = {
             let mut tls = lock(&self.tls);
-            let said = say(&mut tls);
+            let result = action(&mut tls);
             while tls.wants_write() {
                 tls.write_tls(&mut bytes)?;
             }
-            said
+            result
         };
         out.write_all(&bytes)?;
-        said
+        result
     }
 }
 
@@ -61,7 +61,7 @@ impl Encrypted {
     pub(super) fn new(stream: Stream, config: Arc<ServerConfig>) -> io::Result<Self> {
         let tls = ServerConnection::new(config).map_err(io::Error::other)?;
         let shared = Shared { tls: Mutex::new(tls), out: Mutex::new(stream.try_clone()?) };
-        Ok(Encrypted { stream, came: Vec::new(), looked_at: 0, until: None, shared: Arc::new(shared) })
+        Ok(Encrypted { stream, received: Vec::new(), processed: 0, until: None, shared: Arc::new(shared) })
     }
 
     /// Clones the connection. Only one of the clones may be read.
@@ -70,7 +70,7 @@ impl Encrypted {
     /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         let (stream, shared) = (self.stream.try_clone()?, self.shared.clone());
-        Ok(Encrypted { stream, came: Vec::new(), looked_at: 0, until: self.until, shared })
+        Ok(Encrypted { stream, received: Vec::new(), processed: 0, until: self.until, shared })
     }
 
     /// Sets the time limit of reads and writes, counted from now and independent of the number of records.
@@ -100,18 +100,18 @@ impl Encrypted {
     }
 
     /// Processes the next received bytes.
-    fn look(&mut self) -> io::Result<()> {
-        let (looked, has_answer) = {
+    fn process(&mut self) -> io::Result<()> {
+        let (result, has_answer) = {
             let mut tls = lock(&self.shared.tls);
-            self.looked_at += tls.read_tls(&mut &self.came[self.looked_at..])?;
+            self.processed += tls.read_tls(&mut &self.received[self.processed..])?;
             (tls.process_new_packets(), tls.wants_write())
         };
         if has_answer {
             let sent = self.shared.send(&mut lock(&self.shared.out), |_| Ok(()));
             // If both failed, the client's error is the more informative.
-            looked.as_ref().map_or(Ok(()), |_| sent)?;
+            result.as_ref().map_or(Ok(()), |_| sent)?;
         }
-        looked.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        result.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     /// Waits for more bytes.
@@ -123,10 +123,10 @@ impl Encrypted {
             }
             self.stream.set_timeout(Some(left))?;
         }
-        self.looked_at = 0;
-        self.came.resize(TAKEN_BYTES, 0);
-        let read = self.stream.read(&mut self.came);
-        self.came.truncate(*read.as_ref().unwrap_or(&0));
+        self.processed = 0;
+        self.received.resize(READ_BYTES, 0);
+        let read = self.stream.read(&mut self.received);
+        self.received.truncate(*read.as_ref().unwrap_or(&0));
         // A client that leaves properly has sent a close notification before.
         if read? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
@@ -142,7 +142,7 @@ impl Read for Encrypted {
                 Ok(0) => return Ok(filled),
                 Ok(bytes) => filled += bytes,
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Err(_) if self.looked_at < self.came.len() => self.look()?,
+                Err(_) if self.processed < self.received.len() => self.process()?,
                 Err(_) if filled > 0 => return Ok(filled),
                 Err(_) => self.wait()?,
             }

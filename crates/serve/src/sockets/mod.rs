@@ -2,13 +2,13 @@
 
 mod address;
 mod certificates;
+mod connection;
 mod encrypted;
-mod line;
 mod server;
 mod stream;
 
 pub use address::{Address, AddressError, POLL, TLS};
 pub use certificates::{CertificateError, Certificates};
-pub use line::{Hurried, Line};
+pub use connection::{Connection, WithDeadline};
 pub use server::{Limits, Server, Service};
 pub use stream::{Listener, Stream};

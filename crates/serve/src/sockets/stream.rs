@@ -97,13 +97,13 @@ impl Stream {
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(read) =
-            self.polling.as_ref().and_then(|polling| polling.look(|| self.read_at_once(buffer)))
+            self.polling.as_ref().and_then(|polling| polling.poll(|| self.read_at_once(buffer)))
         {
             return read;
         }
-        self.polling.iter_mut().for_each(|polling| polling.sleeps(Instant::now()));
+        self.polling.iter_mut().for_each(|polling| polling.before_sleep(Instant::now()));
         let read = either!(self, stream => { stream }.read(buffer));
-        self.polling.iter_mut().for_each(|polling| polling.woken(Instant::now()));
+        self.polling.iter_mut().for_each(|polling| polling.after_sleep(Instant::now()));
         read
     }
 }

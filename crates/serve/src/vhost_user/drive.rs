@@ -24,7 +24,7 @@ const QUEUES: u16 = 4;
 /// Length limit of a queue.
 const MOST_QUEUED: usize = 1024;
 /// Requests served before the guest is notified and the queue's lock is released, so that the guest can work in parallel.
-const AT_ONCE: usize = 8;
+const BATCH: usize = 8;
 /// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
@@ -94,15 +94,15 @@ impl Drive {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Serves up to [`AT_ONCE`] requests of a queue. Returns their number.
-    fn serve_some(&self, queue: &VringMutex<Memory>) -> usize {
+    /// Serves up to [`BATCH`] requests of a queue. Returns their number.
+    fn serve_batch(&self, queue: &VringMutex<Memory>) -> usize {
         let mut state = queue.get_mut();
         if !state.is_enabled() || !state.get_queue().ready() {
             return 0;
         }
         let memory = self.memory.memory();
         let mut served = 0;
-        while served < AT_ONCE {
+        while served < BATCH {
             let Some(chain) = state.get_queue_mut().pop_descriptor_chain(memory.clone()) else { break };
             let head = chain.head_index();
             let written = self.answer(chain, &memory).unwrap_or(0);
@@ -121,11 +121,11 @@ impl Drive {
 
     /// Polls an empty queue for a short time if that pays off. Returns true if a request arrived.
     fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
-        let looked = polling.look(|| match self.ended.load(Ordering::SeqCst) {
+        let polled = polling.poll(|| match self.ended.load(Ordering::SeqCst) {
             true => Some(false),
             false => self.has_more(queue).then_some(true),
         });
-        looked == Some(true)
+        polled == Some(true)
     }
 
     /// True if an active queue has requests.
@@ -260,26 +260,26 @@ impl VhostUserBackend for Drive {
             return Ok(());
         };
         let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
-        polling.woken(Instant::now());
-        let mut said_more = false;
+        polling.after_sleep(Instant::now());
+        let mut found_more = false;
         while !self.ended.load(Ordering::SeqCst) {
-            // Errors mean that the queue is outside the guest's memory; then `serve_some` finds nothing.
+            // Errors mean that the queue is outside the guest's memory; then `serve_batch` finds nothing.
             let _ = queue.disable_notification();
-            let served = self.serve_some(queue);
-            if served == AT_ONCE {
-                said_more = false;
+            let served = self.serve_batch(queue);
+            if served == BATCH {
+                found_more = false;
                 continue;
             }
             // A queue that announces requests but has none is ignored until its next kick.
-            let lies = said_more && served == 0;
+            let lies = found_more && served == 0;
             let found = !lies && self.finds_more(queue, &polling);
-            let told = !found && queue.enable_notification().unwrap_or(false);
-            said_more = found || (told && !lies);
-            if !said_more {
+            let has_more = !found && queue.enable_notification().unwrap_or(false);
+            found_more = found || (has_more && !lies);
+            if !found_more {
                 break;
             }
         }
-        polling.sleeps(Instant::now());
+        polling.before_sleep(Instant::now());
         Ok(())
     }
 }

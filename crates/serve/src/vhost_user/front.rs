@@ -1,10 +1,10 @@
 //! Server for front ends (virtual machines).
 
 use super::drive::{Drive, Memory};
-use super::relay::pass_on;
-use crate::door::{Door, Place};
+use super::relay::relay;
 use crate::shared::SharedDevice;
 use crate::sockets::{Address, Limits, Server, Service, Stream};
+use crate::transport::{Endpoint, Transport};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
 /// Maximum number of simultaneous front ends. Each has threads for its queues.
-const MOST_FRONTS: usize = 8;
+const MOST_FRONT_ENDS: usize = 8;
 
 /// Parses the address of the socket.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     match text.parse() {
-        Ok(address @ Address::Unix(_)) => Ok(Arc::new(Listening(address))),
+        Ok(address @ Address::Unix(_)) => Ok(Arc::new(ListenAddress(address))),
         _ => Err("no place to listen at; use unix:PATH, as the guest's memory comes over the socket".into()),
     }
 }
 
 /// Address to listen at.
-struct Listening(Address);
+struct ListenAddress(Address);
 
-impl Place for Listening {
+impl Endpoint for ListenAddress {
     fn is_guarded(&self) -> bool {
         true
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         device.check_has_no_zones()?;
-        let limits = Limits { connections: MOST_FRONTS, ..Limits::default() };
-        let server = Server::start("vhost-user", Fronts(device.clone()), &self.0, limits)?;
-        Ok(Box::new(Open(server)))
+        let limits = Limits { connections: MOST_FRONT_ENDS, ..Limits::default() };
+        let server = Server::start("vhost-user", FrontEnds(device.clone()), &self.0, limits)?;
+        Ok(Box::new(VhostUser(server)))
     }
 }
 
 /// Listening socket for front ends.
-struct Open(Server);
+struct VhostUser(Server);
 
-impl Door for Open {
+impl Transport for VhostUser {
     fn address(&self) -> String {
         self.0.address().to_string().replacen("unix:", "vhost-user ", 1)
     }
@@ -58,10 +58,10 @@ impl Door for Open {
 }
 
 /// Device served to all front ends.
-struct Fronts(SharedDevice);
+struct FrontEnds(SharedDevice);
 
-impl Service for Fronts {
-    /// Serves a front end by the `vhost-user-backend` crate, with [`pass_on`] between them.
+impl Service for FrontEnds {
+    /// Serves a front end by the `vhost-user-backend` crate, with [`relay`] between them.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
@@ -69,18 +69,18 @@ impl Service for Fronts {
         let drive = Arc::new(drive);
         let mut daemon = VhostUserDaemon::new("vhost-user".into(), drive.clone(), memory).map_err(failed)?;
         let back = connect(&mut daemon)?;
-        let (mut heard, mut told) = (back.try_clone()?, front.try_clone()?);
+        let (mut replies, mut to_front) = (back.try_clone()?, front.try_clone()?);
         let answers = std::thread::Builder::new().name("vhost-user answers".into()).spawn(move || {
-            io::copy(&mut heard, &mut told).map(|_| told.shutdown(std::net::Shutdown::Both))
+            io::copy(&mut replies, &mut to_front).map(|_| to_front.shutdown(std::net::Shutdown::Both))
         })?;
-        let passed = pass_on(front, &back);
+        let relayed = relay(front, &back);
         drive.end();
         // This ends the protocol's thread, and with it the thread of answers.
         daemon.request_shutdown();
         // The front end may have ended it already by an invalid message.
         let _ = daemon.wait();
         let _ = answers.join();
-        passed
+        relayed
     }
 }
 

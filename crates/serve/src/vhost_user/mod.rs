@@ -12,17 +12,17 @@ mod relay;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod requests;
 
-use crate::door::Kind;
+use crate::transport::TransportKind;
 
 /// Entry in the table of transports.
-pub const DOOR: Kind = Kind {
+pub const TRANSPORT: TransportKind = TransportKind {
     name: "vhost-user",
     value: "ADDRESS",
     help: "As a virtio block device of QEMU or User-mode Linux: unix:PATH, a socket that only you may connect to",
     #[cfg(all(feature = "vhost_user", target_os = "linux"))]
-    place: front::place,
+    parse: front::parse,
     #[cfg(not(all(feature = "vhost_user", target_os = "linux")))]
-    place: |_| {
+    parse: |_| {
         Err("this program was built without vhost-user, which Linux alone has, and the feature `nvmfs`"
             .into())
     },

@@ -24,7 +24,7 @@ const REGION_BYTES: usize = 32;
 ///
 /// # Errors
 /// Fails at the end of the connection or on an invalid message.
-pub fn pass_on(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
+pub fn relay(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
     loop {
         let (mut message, files) = receive(front)?;
         cut(&mut message);
@@ -101,7 +101,7 @@ mod tests {
     fn relay_passes_messages_and_files_and_truncates_memory_tables() {
         let (front, mut near) = UnixStream::pair().unwrap();
         let (back, mut far) = UnixStream::pair().unwrap();
-        let passing = std::thread::spawn(move || pass_on(&mut near, &back));
+        let passing = std::thread::spawn(move || relay(&mut near, &back));
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(b"mine").unwrap();
         let sent = [table(1, 2), message(3, &[]), table(2, 2), table(9, 1), message(24, &[7; 300])];

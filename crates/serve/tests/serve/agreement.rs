@@ -187,8 +187,8 @@ fn device_counts_with_placement_handles_equal_simulation() {
         clients.into_iter().for_each(Client::leave);
         server.stop();
         drop(device.take());
-        let (again, noted) = Device::in_journal(&scenario(&text), &image, Speed::Full).unwrap();
-        assert!(noted.requests > 0);
+        let (again, replayed) = Device::in_journal(&scenario(&text), &image, Speed::Full).unwrap();
+        assert!(replayed.requests > 0);
         let wanted = counts(&simulated_with(&text, &steps, HINT));
         assert_eq!(counts(&again.result().unwrap()), wanted, "{text}");
         assert_ne!(counts(&simulated(&text, &steps)), wanted, "handles matter");

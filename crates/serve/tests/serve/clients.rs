@@ -5,7 +5,7 @@ use crate::common::{SMALL, device};
 use std::process::Command;
 use std::time::Duration;
 use wearwell_serve::SharedDevice;
-use wearwell_serve::nbd::{Address, DOOR, Limits, Server};
+use wearwell_serve::nbd::{Address, Limits, Server, TRANSPORT};
 
 /// With and without polling, a client is served, may pause, and is disconnected at the end.
 #[test]
@@ -14,8 +14,8 @@ fn server_with_and_without_polling_serves_clients() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let device = SharedDevice::new(device(SMALL));
-        let place = (DOOR.place)(&format!("unix:{}{options}", path.display())).unwrap();
-        let door = place.open(&device).unwrap();
+        let endpoint = (TRANSPORT.parse)(&format!("unix:{}{options}", path.display())).unwrap();
+        let transport = endpoint.open(&device).unwrap();
         let mut client = Client::connect(&path);
         client.go();
         for round in 0..500u64 {
@@ -26,7 +26,7 @@ fn server_with_and_without_polling_serves_clients() {
             assert_eq!(client.ask(0, 1, round % 7 * 4096, 4096, &page).error, 0);
             assert_eq!(client.ask(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
         }
-        door.close().unwrap();
+        transport.close().unwrap();
         assert!(client.is_ended());
     }
 }

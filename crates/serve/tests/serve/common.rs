@@ -66,9 +66,9 @@ pub fn take(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
 }
 
 /// Reference disk in memory. Trimmed pages read as zeroes.
-pub struct Naive(pub Vec<u8>);
+pub struct ReferenceDisk(pub Vec<u8>);
 
-impl Naive {
+impl ReferenceDisk {
     pub fn take(&mut self, step: &Step) -> Vec<u8> {
         match step {
             Step::Write(offset, data) => self.0[*offset as usize..][..data.len()].copy_from_slice(data),

@@ -2,7 +2,9 @@
 
 use std::io::{self, Read, Write};
 use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
-use wearwell_serve::nbd::{Agreed, Ended, Export, MOST_REQUEST_BYTES, Secrecy, Transmission, agree, greet};
+use wearwell_serve::nbd::{
+    Ended, Export, MOST_REQUEST_BYTES, Negotiated, TlsMode, Transmission, greet, negotiate,
+};
 use wearwell_serve::{Device, SharedDevice};
 
 /// Maximum number of options, and of requests, derived from the bytes of one client.
@@ -13,12 +15,12 @@ const MOST_DATA_BYTES: u64 = 20_000;
 const MOST_AHEAD_BYTES: usize = 512 << 10;
 
 /// Client with a fixed output. It checks the buffer that the server allocates for announced data.
-struct Spoken<'a> {
+struct FixedClient<'a> {
     left: &'a [u8],
     taken: usize,
 }
 
-impl Read for Spoken<'_> {
+impl Read for FixedClient<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (ready, taken) = (buffer.len(), self.taken);
         assert!(ready <= MOST_AHEAD_BYTES.max(2 * taken), "{ready} bytes for a client that sent {taken}");
@@ -28,7 +30,7 @@ impl Read for Spoken<'_> {
     }
 }
 
-impl Write for Spoken<'_> {
+impl Write for FixedClient<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(bytes.len())
     }
@@ -40,13 +42,13 @@ impl Write for Spoken<'_> {
 
 /// Receiver that checks that structured replies are complete.
 #[derive(Default)]
-struct Heard {
+struct ReplyChecker {
     structured: bool,
     head: Vec<u8>,
     body_bytes: usize,
 }
 
-impl Write for Heard {
+impl Write for ReplyChecker {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut left = if self.structured { bytes } else { &[] };
         while !left.is_empty() {
@@ -87,25 +89,26 @@ pub fn hold(device: Device, bytes: &[u8]) {
     };
     let exports = [export(""), export("other")];
     let (&how, rest) = bytes.split_first().unwrap_or((&0, &[]));
-    let (is_raw, agreed) = (how & 1 == 0, how >> 1 & 3);
+    let (is_raw, negotiated) = (how & 1 == 0, how >> 1 & 3);
     let mut numbers = Numbers { left: rest, edge: device.bytes() };
-    let said = match agreed {
+    let sent = match negotiated {
         _ if is_raw => rest.to_vec(),
         0 => [options(&mut numbers), requests(&mut numbers)].concat(),
         _ => requests(&mut numbers),
     };
     let device = SharedDevice::new(device);
-    let mut client = Spoken { left: &said, taken: 0 };
-    let agreed = match agreed {
-        0 if how & 8 == 0 => shake_hands(&mut client, &exports, Secrecy::None),
-        0 => shake_hands(&mut client, &exports, Secrecy::Wanted),
-        kind => Some(Agreed { structured: kind > 1, allocation: kind > 2, export: 0 }),
+    let mut client = FixedClient { left: &sent, taken: 0 };
+    let negotiated = match negotiated {
+        0 if how & 8 == 0 => handshake(&mut client, &exports, TlsMode::Off),
+        0 => handshake(&mut client, &exports, TlsMode::Required),
+        kind => Some(Negotiated { structured: kind > 1, allocation: kind > 2, export: 0 }),
     };
-    if let Some(agreed) = agreed {
-        let mut heard = Heard { structured: agreed.structured, ..Heard::default() };
+    if let Some(negotiated) = negotiated {
+        let mut checker = ReplyChecker { structured: negotiated.structured, ..ReplyChecker::default() };
         // The conversation ends with an unexpected end of the connection.
-        let _ = Transmission::new(client, &mut heard, &device, &exports[agreed.export], agreed).serve();
-        assert_eq!((heard.body_bytes, heard.head.len()), (0, 0), "a reply that is not whole");
+        let _ =
+            Transmission::new(client, &mut checker, &device, &exports[negotiated.export], negotiated).serve();
+        assert_eq!((checker.body_bytes, checker.head.len()), (0, 0), "a reply that is not whole");
     }
     let mut device = device.take().expect("nobody took it");
     device.check().unwrap();
@@ -113,18 +116,18 @@ pub fn hold(device: Device, bytes: &[u8]) {
 }
 
 /// Runs the handshake. Returns the result if it succeeds.
-fn shake_hands(client: &mut Spoken<'_>, exports: &[Export], mut secrecy: Secrecy) -> Option<Agreed> {
-    let greeted = greet(client).ok()?;
+fn handshake(client: &mut FixedClient<'_>, exports: &[Export], mut tls: TlsMode) -> Option<Negotiated> {
+    let flags = greet(client).ok()?;
     loop {
-        match agree(client, exports, greeted, secrecy).ok()? {
-            Ended::Agreed(agreed) => {
-                assert_ne!(secrecy, Secrecy::Wanted, "nothing is agreed in the clear");
-                return Some(agreed);
+        match negotiate(client, exports, flags, tls).ok()? {
+            Ended::Negotiated(negotiated) => {
+                assert_ne!(tls, TlsMode::Required, "nothing is agreed in the clear");
+                return Some(negotiated);
             }
             Ended::Left => return None,
             Ended::Encrypted => {
-                assert_eq!(secrecy, Secrecy::Wanted, "nobody offers that");
-                secrecy = Secrecy::Kept;
+                assert_eq!(tls, TlsMode::Required, "nobody offers that");
+                tls = TlsMode::Encrypted;
             }
         }
     }
@@ -169,11 +172,11 @@ impl Numbers<'_> {
 
 /// Generates the options of a client that negotiates and then selects an export.
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     let count = numbers.byte().unwrap_or(0) as usize % MOST_STEPS;
     // Flags: usually the common ones, seldom others.
     let flags = count as u32 & 3 | 1;
-    said.extend(flags.to_be_bytes());
+    sent.extend(flags.to_be_bytes());
     for _ in 0..count {
         let Some(kind) = numbers.byte() else { break };
         let (number, shape) = match (u32::from(kind & 15), kind >> 4) {
@@ -195,20 +198,20 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
         };
         // The announced length may differ from the length of the data.
         let claimed = if shape > 13 { numbers.number() } else { None };
-        said.extend(OPTION_MAGIC.to_be_bytes());
-        said.extend(number.to_be_bytes());
-        said.extend((claimed.unwrap_or(data.len() as u64) as u32).to_be_bytes());
-        said.extend(data);
+        sent.extend(OPTION_MAGIC.to_be_bytes());
+        sent.extend(number.to_be_bytes());
+        sent.extend((claimed.unwrap_or(data.len() as u64) as u32).to_be_bytes());
+        sent.extend(data);
     }
-    said.extend(OPTION_MAGIC.to_be_bytes());
-    said.extend([option::GO, 6, 0].map(u32::to_be_bytes).concat());
-    said.extend([0, 0]);
-    said
+    sent.extend(OPTION_MAGIC.to_be_bytes());
+    sent.extend([option::GO, 6, 0].map(u32::to_be_bytes).concat());
+    sent.extend([0, 0]);
+    sent
 }
 
 /// Generates arbitrary requests.
 fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for cookie in 0..MOST_STEPS as u64 {
         let [Some(kind), Some(flags), Some(offset), Some(length)] = [
             numbers.byte().map(u64::from),
@@ -219,19 +222,19 @@ fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
             break;
         };
         let number = (kind & 15) as u16;
-        said.extend(REQUEST_MAGIC.to_be_bytes());
+        sent.extend(REQUEST_MAGIC.to_be_bytes());
         // Half of the requests have no flags, so that many are valid.
-        said.extend((if flags < 128 { 0 } else { flags as u16 & 63 }).to_be_bytes());
-        said.extend(number.to_be_bytes());
-        said.extend(cookie.to_be_bytes());
-        said.extend(offset.to_be_bytes());
+        sent.extend((if flags < 128 { 0 } else { flags as u16 & 63 }).to_be_bytes());
+        sent.extend(number.to_be_bytes());
+        sent.extend(cookie.to_be_bytes());
+        sent.extend(offset.to_be_bytes());
         let is_write = number == command::WRITE;
         // A write either has all its data or announces any length.
         let length = if is_write && kind < 192 { length % MOST_DATA_BYTES } else { length };
-        said.extend((length as u32).to_be_bytes());
+        sent.extend((length as u32).to_be_bytes());
         if is_write {
-            said.resize(said.len() + length.min(MOST_DATA_BYTES) as usize, kind as u8);
+            sent.resize(sent.len() + length.min(MOST_DATA_BYTES) as usize, kind as u8);
         }
     }
-    said
+    sent
 }

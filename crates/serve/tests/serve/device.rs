@@ -1,6 +1,6 @@
 //! The device compared with a reference disk.
 
-use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps, scenario, take};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps, scenario, take};
 use proptest::prelude::*;
 use wearwell_serve::{Device, DeviceError};
 
@@ -24,7 +24,7 @@ proptest! {
     fn arbitrary_requests_read_as_on_reference_disk(steps in steps(100 * PAGE), kind in 0..3usize) {
         let ftl = ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"][kind];
         let mut device = device(&format!("{SMALL}{ftl}"));
-        let mut naive = Naive(vec![0; (100 * PAGE) as usize]);
+        let mut naive = ReferenceDisk(vec![0; (100 * PAGE) as usize]);
         for step in &steps {
             prop_assert_eq!(take(&mut device, step).unwrap(), naive.take(step), "{:?}", step);
         }
@@ -45,7 +45,7 @@ fn content_survives_cleaning_on_every_stack() {
         "dedup = \"inline\"\n",
     ] {
         let mut device = device(&format!("{SMALL}[ftl]\n{ftl}"));
-        let mut naive = Naive(vec![0; device.bytes() as usize]);
+        let mut naive = ReferenceDisk(vec![0; device.bytes() as usize]);
         for step in page_steps(device.bytes(), 6000, 9) {
             assert_eq!(take(&mut device, &step).unwrap(), naive.take(&step), "{ftl}");
         }
@@ -121,7 +121,7 @@ fn memory_of_large_drive_grows_with_written_data() {
 fn dead_drive_reports_its_death_and_stays_readable() {
     let text = format!("{SMALL}wears_out = true\nendurance_cycles = 3\n");
     let mut device = device(&text);
-    let mut naive = Naive(vec![0; device.bytes() as usize]);
+    let mut naive = ReferenceDisk(vec![0; device.bytes() as usize]);
     let mut died = None;
     for step in page_steps(device.bytes(), 20_000, 5) {
         match take(&mut device, &step) {

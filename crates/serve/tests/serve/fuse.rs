@@ -1,7 +1,7 @@
 //! The device as a FUSE file, where FUSE is available.
 
 use crate::agreement::{counts, simulated};
-use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -9,15 +9,15 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wearwell_base::seed::{Seed, below};
-use wearwell_serve::door::Door;
-use wearwell_serve::fuse::DOOR;
+use wearwell_serve::fuse::TRANSPORT;
+use wearwell_serve::transport::Transport;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
 /// Device mounted in a directory.
 pub struct Mounted {
     pub folder: tempfile::TempDir,
     pub device: SharedDevice,
-    door: Option<Box<dyn Door>>,
+    transport: Option<Box<dyn Transport>>,
 }
 
 impl Mounted {
@@ -29,9 +29,9 @@ impl Mounted {
         }
         let folder = tempfile::tempdir().unwrap();
         let device = SharedDevice::new(device(text));
-        let place = (DOOR.place)(folder.path().to_str().unwrap()).unwrap();
-        match place.open(&device) {
-            Ok(door) => Some(Mounted { folder, device, door: Some(door) }),
+        let endpoint = (TRANSPORT.parse)(folder.path().to_str().unwrap()).unwrap();
+        match endpoint.open(&device) {
+            Ok(transport) => Some(Mounted { folder, device, transport: Some(transport) }),
             Err(error) => {
                 println!("NOT RUN: mounting: {error}");
                 None
@@ -40,9 +40,9 @@ impl Mounted {
     }
 
     pub fn disk(&self) -> PathBuf {
-        let door = self.door.as_ref().unwrap();
-        assert!(!door.is_closed());
-        door.address().into()
+        let transport = self.transport.as_ref().unwrap();
+        assert!(!transport.is_closed());
+        transport.address().into()
     }
 
     fn file(&self) -> File {
@@ -51,7 +51,7 @@ impl Mounted {
 
     /// Closes the transport. Returns its result and the device.
     pub fn close(mut self) -> (Result<(), String>, Device) {
-        let closed = self.door.take().unwrap().close();
+        let closed = self.transport.take().unwrap().close();
         (closed, self.device.take().unwrap())
     }
 }
@@ -59,7 +59,7 @@ impl Mounted {
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 /// Performs a step on the file and on the reference disk, where punched ranges read as zeroes byte for byte.
-fn step_is_done(file: &File, naive: &mut Naive, step: &Step) {
+fn step_is_done(file: &File, naive: &mut ReferenceDisk, step: &Step) {
     let mut wanted = step.clone();
     match step {
         Step::Write(offset, data) => file.write_all_at(data, *offset).unwrap(),
@@ -109,7 +109,7 @@ fn file_holds_what_reference_disk_holds() {
         let Some(mounted) = Mounted::of(&format!("{SMALL}{ftl}")) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
-        let mut naive = Naive(vec![0; bytes as usize]);
+        let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         for step in any_steps(bytes, 1200) {
             step_is_done(&file, &mut naive, &step);
         }
@@ -130,7 +130,7 @@ fn device_counts_through_file_equal_simulation() {
         let Some(mounted) = Mounted::of(&text) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
-        let mut naive = Naive(vec![0; bytes as usize]);
+        let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         let steps = page_steps(bytes, 1500, 6);
         for step in &steps {
             step_is_done(&file, &mut naive, step);
@@ -205,7 +205,7 @@ fn seek_and_statfs_report_holes() {
 
 #[test]
 fn missing_or_used_mount_points_are_refused() {
-    let refused = |at: &Path| (DOOR.place)(at.to_str().unwrap()).map(|_| ()).unwrap_err();
+    let refused = |at: &Path| (TRANSPORT.parse)(at.to_str().unwrap()).map(|_| ()).unwrap_err();
     let folder = tempfile::tempdir().unwrap();
     assert!(refused(&folder.path().join("none")).contains("No such file"));
     assert!(refused(Path::new("/")).contains("mounted there already"));
@@ -246,11 +246,11 @@ fn transport_reports_unmount_from_outside() {
         println!("NOT RUN: umount needs root");
         return;
     }
-    let door = mounted.door.take().unwrap();
-    while !door.is_closed() {
+    let transport = mounted.transport.take().unwrap();
+    while !transport.is_closed() {
         std::thread::yield_now();
     }
-    door.close().unwrap();
+    transport.close().unwrap();
 }
 
 /// Loop device and mount of a test, removed when dropped.

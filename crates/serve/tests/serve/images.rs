@@ -1,11 +1,11 @@
 //! Drives whose image is a journal.
 
-use crate::common::{Naive, SMALL, page_steps, scenario, take};
+use crate::common::{ReferenceDisk, SMALL, page_steps, scenario, take};
 use std::path::Path;
-use wearwell_serve::image::Noted;
+use wearwell_serve::image::ReplayCounts;
 use wearwell_serve::{Device, Speed};
 
-fn open(at: &Path, text: &str) -> Result<(Device, Noted), String> {
+fn open(at: &Path, text: &str) -> Result<(Device, ReplayCounts), String> {
     Device::in_journal(&scenario(text), at, Speed::Full).map_err(|error| error.to_string())
 }
 
@@ -16,9 +16,9 @@ fn journal_restores_drive_without_clean_shutdown() {
         let (folder, text) = (tempfile::tempdir().unwrap(), format!("{SMALL}{ftl}"));
         let mut naive = None;
         for round in 0..3 {
-            let (mut device, noted) = open(folder.path(), &text).unwrap();
-            assert_eq!((noted.requests > 0, noted.torn_bytes), (round > 0, 0));
-            let naive = naive.get_or_insert_with(|| Naive(vec![0; device.bytes() as usize]));
+            let (mut device, counts) = open(folder.path(), &text).unwrap();
+            assert_eq!((counts.requests > 0, counts.torn_bytes), (round > 0, 0));
+            let naive = naive.get_or_insert_with(|| ReferenceDisk(vec![0; device.bytes() as usize]));
             let mut all = vec![0; naive.0.len()];
             device.read(0, &mut all).unwrap();
             assert!(all == naive.0, "{text}");
@@ -49,8 +49,8 @@ fn incomplete_note_at_end_is_dropped() {
     let journal = folder.path().join("requests");
     let length = journal.metadata().unwrap().len();
     std::fs::File::options().write(true).open(&journal).unwrap().set_len(length - 5).unwrap();
-    let (mut device, noted) = open(folder.path(), SMALL).unwrap();
-    assert_eq!((noted.requests, noted.torn_bytes), (1, 16 + 20 + 4 - 5));
+    let (mut device, counts) = open(folder.path(), SMALL).unwrap();
+    assert_eq!((counts.requests, counts.torn_bytes), (1, 16 + 20 + 4 - 5));
     let mut out = [0; 4096];
     device.read(0, &mut out).unwrap();
     assert_eq!(out, [1; 4096]);

@@ -15,7 +15,7 @@ mod hostile;
 mod images;
 mod paced;
 mod recordings;
-mod secrecy;
+mod tls;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod uml;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]

@@ -1,7 +1,7 @@
 //! Export of the device to virtual machines by vhost-user.
 
 use crate::agreement::{counts, simulated};
-use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use crate::guest::{
     DATA, DISCARD, Descriptor, FEATURES, FLUSH, GET_ID, Guest, IN, INDIRECT, MEMORY_BYTES, NEXT, OUT, WRITE,
     WRITE_ZEROES,
@@ -10,8 +10,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use wearwell_serve::door::Door;
-use wearwell_serve::vhost_user::DOOR;
+use wearwell_serve::transport::Transport;
+use wearwell_serve::vhost_user::TRANSPORT;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
 /// Device served at a vhost-user socket.
@@ -19,7 +19,7 @@ pub struct Served {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
     device: SharedDevice,
-    door: Box<dyn Door>,
+    transport: Box<dyn Transport>,
 }
 
 impl Served {
@@ -27,21 +27,21 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let device = SharedDevice::new(device(text));
-        let place = (DOOR.place)(&format!("unix:{}", path.display())).unwrap();
-        let door = place.open(&device).unwrap();
-        Served { _folder: folder, path, device, door }
+        let endpoint = (TRANSPORT.parse)(&format!("unix:{}", path.display())).unwrap();
+        let transport = endpoint.open(&device).unwrap();
+        Served { _folder: folder, path, device, transport }
     }
 
     pub fn close(self) -> Device {
-        assert!(!self.door.is_closed());
-        self.door.close().unwrap();
+        assert!(!self.transport.is_closed());
+        self.transport.close().unwrap();
         assert!(!self.path.exists());
         self.device.take().unwrap()
     }
 }
 
 /// Performs a step of whole pages on the guest and on the reference disk.
-fn step_is_done(guest: &mut Guest, naive: &mut Naive, step: &Step) {
+fn step_is_done(guest: &mut Guest, naive: &mut ReferenceDisk, step: &Step) {
     let status = match step {
         Step::Write(offset, data) => guest.write(*offset, data),
         Step::Read(offset, length) => {
@@ -68,8 +68,11 @@ fn device_counts_of_guest_equal_simulation() {
         let text = format!("{SMALL}{ftl}");
         let served = Served::of(&text);
         let mut guest = Guest::connect(&served.path, features);
-        let mut naive =
-            Naive(vec![0; 512 * u64::from_le_bytes(guest.config()[..8].try_into().unwrap()) as usize]);
+        let mut naive = ReferenceDisk(vec![
+            0;
+            512 * u64::from_le_bytes(guest.config()[..8].try_into().unwrap())
+                as usize
+        ]);
         let steps = page_steps(naive.0.len() as u64, 1500, 8);
         for step in &steps {
             step_is_done(&mut guest, &mut naive, step);
@@ -314,6 +317,6 @@ fn transport_closes_while_guest_has_requests() {
 #[test]
 fn addresses_other_than_unix_sockets_are_refused() {
     for text in ["tcp:127.0.0.1:1", "", "unix:"] {
-        assert!((DOOR.place)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
+        assert!((TRANSPORT.parse)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
     }
 }

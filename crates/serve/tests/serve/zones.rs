@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use wearwell_engine::layer::{LayerError, ZoneState};
-use wearwell_serve::{DOORS, Device, DeviceError, SharedDevice, Speed, Zones};
+use wearwell_serve::{Device, DeviceError, SharedDevice, Speed, TRANSPORTS, Zones};
 
 const PAGE: usize = 4096;
 const ZONE_PAGES: usize = 16;
@@ -154,9 +154,9 @@ fn transports_without_zones_refuse_zoned_drives() {
     let folder = tempfile::tempdir().unwrap();
     let device = SharedDevice::new(device(DRIVE));
     let address = format!("unix:{}", folder.path().join("s").display());
-    for kind in DOORS.iter().filter(|kind| kind.name != "fuse") {
-        let Ok(place) = (kind.place)(&address) else { continue };
-        let error = place.open(&device).map(|_| ()).unwrap_err();
+    for kind in TRANSPORTS.iter().filter(|kind| kind.name != "fuse") {
+        let Ok(endpoint) = (kind.parse)(&address) else { continue };
+        let error = endpoint.open(&device).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("zone by zone"), "{}: {error}", kind.name);
     }
 }
@@ -215,20 +215,20 @@ fn zone_files_behave_as_in_zonefs() {
 }
 
 #[derive(Clone, Debug)]
-enum Asked {
+enum ZoneRequest {
     Append(usize, usize, u8),
     Reset(usize),
     Finish(usize),
     Read(usize),
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn zone_request() -> impl Strategy<Value = ZoneRequest> {
     let zone = || 0..16usize;
     prop_oneof![
-        6 => (zone(), 1..=ZONE_PAGES, 1..200u8).prop_map(|(zone, pages, byte)| Asked::Append(zone, pages, byte)),
-        2 => zone().prop_map(Asked::Reset),
-        1 => zone().prop_map(Asked::Finish),
-        2 => zone().prop_map(Asked::Read),
+        6 => (zone(), 1..=ZONE_PAGES, 1..200u8).prop_map(|(zone, pages, byte)| ZoneRequest::Append(zone, pages, byte)),
+        2 => zone().prop_map(ZoneRequest::Reset),
+        1 => zone().prop_map(ZoneRequest::Finish),
+        2 => zone().prop_map(ZoneRequest::Read),
     ]
 }
 
@@ -237,13 +237,13 @@ proptest! {
 
     /// The reference is a list of bytes for each zone.
     #[test]
-    fn zones_hold_what_reference_zones_hold(steps in prop::collection::vec(asked(), 1..120)) {
+    fn zones_hold_what_reference_zones_hold(steps in prop::collection::vec(zone_request(), 1..120)) {
         let mut device = device(DRIVE);
         let mut naive = vec![Vec::<u8>::new(); 16];
         let mut finished = [false; 16];
         for step in steps {
             match step {
-                Asked::Append(zone, pages, byte) => {
+                ZoneRequest::Append(zone, pages, byte) => {
                     let is_open = |at: &usize| !finished[*at] && (1..ZONE).contains(&naive[*at].len());
                     let open = (0..16).filter(is_open).count();
                     let fits = naive[zone].len() + pages * PAGE <= ZONE
@@ -257,16 +257,16 @@ proptest! {
                         naive[zone].extend(data);
                     }
                 }
-                Asked::Reset(zone) => {
+                ZoneRequest::Reset(zone) => {
                     device.trim((zone * ZONE) as u64, ZONE as u64).unwrap();
                     naive[zone].clear();
                     finished[zone] = false;
                 }
-                Asked::Finish(zone) => {
+                ZoneRequest::Finish(zone) => {
                     device.finish_zone(zone as u32).unwrap();
                     finished[zone] = naive[zone].len() < ZONE;
                 }
-                Asked::Read(zone) => {
+                ZoneRequest::Read(zone) => {
                     let mut found = vec![1; ZONE];
                     device.read((zone * ZONE) as u64, &mut found).unwrap();
                     let mut wanted = naive[zone].clone();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wearwell_serve::RequestReading;
 
 /// Maximum number of values of write amplification kept for the chart.
-const MOST_PAST: usize = 512;
+const MOST_POINTS: usize = 512;
 
 /// Shortest and longest interval between two readings.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(60));
@@ -19,7 +19,7 @@ pub enum Sort {
     /// By pages, descending.
     Pages,
     /// By recent pages, descending.
-    Lately,
+    Recent,
 }
 
 impl Sort {
@@ -28,15 +28,15 @@ impl Sort {
         match self {
             Sort::Stack => "stack",
             Sort::Pages => "pages",
-            Sort::Lately => "lately",
+            Sort::Recent => "lately",
         }
     }
 
     fn next(self) -> Self {
         match self {
             Sort::Stack => Sort::Pages,
-            Sort::Pages => Sort::Lately,
-            Sort::Lately => Sort::Stack,
+            Sort::Pages => Sort::Recent,
+            Sort::Recent => Sort::Stack,
         }
     }
 }
@@ -65,7 +65,7 @@ pub struct Line {
     /// Pages written per host page, or `None` without host writes.
     pub ratio: Option<f64>,
     /// Pages written per host page since the previous reading.
-    pub lately: Option<f64>,
+    pub recent: Option<f64>,
     /// Fraction of the layer's writes.
     pub share: f64,
 }
@@ -110,9 +110,9 @@ impl App {
                 self.before = self.now.take();
                 self.now = Some((at, view));
                 self.problem = None;
-                if let Some(lately) = self.lately() {
-                    self.past.push_back(lately);
-                    self.past.drain(..self.past.len().saturating_sub(MOST_PAST));
+                if let Some(recent) = self.recent() {
+                    self.past.push_back(recent);
+                    self.past.drain(..self.past.len().saturating_sub(MOST_POINTS));
                 }
             }
             Err(problem) => self.problem = Some(problem),
@@ -175,7 +175,7 @@ impl App {
     }
 
     /// Returns the write amplification since the previous reading.
-    pub fn lately(&self) -> Option<f64> {
+    pub fn recent(&self) -> Option<f64> {
         let (_, old, new) = self.span()?;
         ratio(new.programs.saturating_sub(old.programs), new.host_pages.saturating_sub(old.host_pages))
     }
@@ -198,7 +198,7 @@ impl App {
         let line = |writes: &super::view::Writes| {
             let same =
                 |other: &&super::view::Writes| (&other.layer, &other.cause) == (&writes.layer, &writes.cause);
-            let lately = span.and_then(|(_, old, new)| {
+            let recent = span.and_then(|(_, old, new)| {
                 let before = old.writes.iter().find(same).map_or(0, |old| old.pages);
                 ratio(writes.pages.saturating_sub(before), new.host_pages.saturating_sub(old.host_pages))
             });
@@ -209,7 +209,7 @@ impl App {
                 cause: writes.cause.clone(),
                 pages: writes.pages,
                 ratio: ratio(writes.pages, view.host_pages),
-                lately,
+                recent,
                 share: ratio(writes.pages, all).unwrap_or(0.0),
             }
         };
@@ -217,8 +217,8 @@ impl App {
         match self.sort {
             Sort::Stack => {}
             Sort::Pages => lines.sort_by_key(|line| std::cmp::Reverse(line.pages)),
-            Sort::Lately => lines.sort_by(|one, other| {
-                let key = |line: &Line| line.lately.unwrap_or(0.0);
+            Sort::Recent => lines.sort_by(|one, other| {
+                let key = |line: &Line| line.recent.unwrap_or(0.0);
                 key(other).total_cmp(&key(one))
             }),
         }
@@ -270,19 +270,19 @@ mod tests {
     }
 
     #[test]
-    fn lately_is_difference_of_last_two_readings() {
+    fn recent_is_difference_of_last_two_readings() {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
         app.take(at, Ok(view(100, 50)));
-        assert_eq!((app.amplification(), app.lately()), (Some(1.5), None));
+        assert_eq!((app.amplification(), app.recent()), (Some(1.5), None));
         app.take(at + Duration::from_secs(2), Ok(view(200, 350)));
-        assert_eq!((app.amplification(), app.lately()), (Some(2.75), Some(4.0)));
+        assert_eq!((app.amplification(), app.recent()), (Some(2.75), Some(4.0)));
         assert_eq!(app.rate(|view| view.host_pages), Some(50.0));
         let lines = app.lines();
-        assert_eq!((lines[1].ratio, lines[1].lately), (Some(1.75), Some(3.0)));
+        assert_eq!((lines[1].ratio, lines[1].recent), (Some(1.75), Some(3.0)));
         assert_eq!(app.past().collect::<Vec<_>>(), [4.0]);
         // No writes since the previous reading.
         app.take(at + Duration::from_secs(3), Ok(view(200, 350)));
-        assert_eq!(app.lately(), None);
+        assert_eq!(app.recent(), None);
     }
 
     #[test]

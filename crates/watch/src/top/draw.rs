@@ -81,7 +81,7 @@ fn summary(app: &App, view: &View) -> Paragraph<'static> {
         " write amplification ".into(),
         number(app.amplification()).bold(),
         "  lately ".into(),
-        number(app.lately()).bold(),
+        number(app.recent()).bold(),
         format!("   host {}", bytes(|view| view.host_pages)).into(),
         format!("  flash {}", bytes(|view| view.programs)).into(),
     ]))
@@ -100,7 +100,7 @@ fn written(app: &App, lines: &[Written]) -> Table<'static> {
             Line::from(line.cause.clone().fg(colour)),
             Line::from(short(line.pages as f64)).right_aligned(),
             Line::from(number(line.ratio)).right_aligned(),
-            Line::from(number(line.lately)).right_aligned(),
+            Line::from(number(line.recent)).right_aligned(),
             Line::from(vec![
                 format!("{bar:<BAR$}").fg(colour),
                 format!(" {:>3.0} %", 100.0 * line.share).into(),

@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub type Read = Box<dyn FnMut() -> Result<View, String> + Send>;
 
 /// Reading or its error, with its time.
-type Taken = (Instant, Result<View, String>);
+type TimedReading = (Instant, Result<View, String>);
 
 /// Shows the results of `read` in this process's terminal, until the user quits or `goes_on` returns false.
 ///
@@ -31,21 +31,21 @@ type Taken = (Instant, Result<View, String>);
 /// Fails if the terminal cannot be drawn on.
 pub fn show(read: Read, interval: Duration, goes_on: impl Fn() -> bool) -> io::Result<()> {
     let mut app = App::new(interval);
-    let (wanted, wants) = channel();
-    let (taken, readings) = channel();
+    let (request, requests) = channel();
+    let (results, readings) = channel();
     // The thread ends with the channels, after the reading in progress.
-    std::thread::Builder::new().name("top".into()).spawn(move || read_on(read, &wants, &taken))?;
+    std::thread::Builder::new().name("top".into()).spawn(move || read_on(read, &requests, &results))?;
     let mut terminal = ratatui::try_init()?;
-    let shown = follow(&mut terminal, &mut app, (&wanted, &readings), goes_on);
+    let shown = follow(&mut terminal, &mut app, (&request, &readings), goes_on);
     ratatui::try_restore()?;
     shown
 }
 
-/// Takes a reading for each message in `wants`.
-fn read_on(mut read: Read, wants: &Receiver<()>, taken: &Sender<Taken>) {
-    while wants.recv().is_ok() {
+/// Takes a reading for each message in `requests`.
+fn read_on(mut read: Read, requests: &Receiver<()>, results: &Sender<TimedReading>) {
+    while requests.recv().is_ok() {
         let view = read();
-        if taken.send((Instant::now(), view)).is_err() {
+        if results.send((Instant::now(), view)).is_err() {
             return;
         }
     }
@@ -54,14 +54,14 @@ fn read_on(mut read: Read, wants: &Receiver<()>, taken: &Sender<Taken>) {
 fn follow(
     terminal: &mut ratatui::DefaultTerminal,
     app: &mut App,
-    (wanted, readings): (&Sender<()>, &Receiver<Taken>),
+    (request, readings): (&Sender<()>, &Receiver<TimedReading>),
     goes_on: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let (mut asked, mut is_waiting) = (None::<Instant>, false);
+    let (mut requested_at, mut is_waiting) = (None::<Instant>, false);
     while goes_on() && !app.has_ended() {
-        if !is_waiting && asked.is_none_or(|asked| asked.elapsed() >= app.interval()) {
-            asked = Some(Instant::now());
-            is_waiting = wanted.send(()).is_ok();
+        if !is_waiting && requested_at.is_none_or(|requested_at| requested_at.elapsed() >= app.interval()) {
+            requested_at = Some(Instant::now());
+            is_waiting = request.send(()).is_ok();
         }
         terminal.draw(|frame| draw::draw(frame, app))?;
         match readings.recv_timeout(Duration::ZERO) {
@@ -98,11 +98,11 @@ pub fn once(mut read: Read, interval: Duration, columns: u16, lines: u16) -> Res
     app.take(Instant::now(), Ok(read()?));
     std::thread::sleep(interval);
     app.take(Instant::now(), Ok(read()?));
-    Ok(drawn(&app, columns, lines))
+    Ok(render(&app, columns, lines))
 }
 
 /// Renders the screen as text.
-fn drawn(app: &App, columns: u16, lines: u16) -> String {
+fn render(app: &App, columns: u16, lines: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, lines)).expect("memory never fails");
     terminal.draw(|frame| draw::draw(frame, app)).expect("memory never fails");
     let buffer = terminal.backend().buffer();
@@ -151,16 +151,16 @@ mod tests {
         }
     }
 
-    fn seen(columns: u16, lines: u16) -> String {
+    fn screen(columns: u16, lines: u16) -> String {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
         app.take(at, Ok(view(1000)));
         app.take(at + Duration::from_secs(1), Ok(view(3000)));
-        drawn(&app, columns, lines)
+        render(&app, columns, lines)
     }
 
     #[test]
     fn screen_of_80_columns_and_24_lines_shows_everything() {
-        let text = seen(80, 24);
+        let text = screen(80, 24);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() == 24 && lines.iter().all(|line| line.chars().count() <= 80), "{text}");
         for word in [
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn drawing_on_any_terminal_size_succeeds() {
         for (columns, lines) in [(1, 1), (20, 5), (80, 8), (40, 24), (300, 100), (0, 0)] {
-            assert!(seen(columns, lines).lines().count() <= usize::from(lines));
+            assert!(screen(columns, lines).lines().count() <= usize::from(lines));
         }
         let nothing = App::new(Duration::from_secs(1));
-        assert!(drawn(&nothing, 80, 24).contains("nothing was read yet"));
+        assert!(render(&nothing, 80, 24).contains("nothing was read yet"));
     }
 }

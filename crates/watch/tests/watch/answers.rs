@@ -1,6 +1,6 @@
 //! Replies of the control server agree with the device's own counters.
 
-use crate::common::{STACK, device, watched, write};
+use crate::common::{STACK, device, start_control, write};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ fn reading_agrees_with_device_and_layers() {
     device.with(|device| device.read(0, &mut [0; 8192])).unwrap();
     device.with(|device| device.trim(4096, 3 * 4096)).unwrap();
     device.with(|device| device.flush()).unwrap();
-    let (control, client) = watched(&device, folder.path());
+    let (control, client) = start_control(&device, folder.path());
     let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let reading = client.read().unwrap();
@@ -46,7 +46,7 @@ fn reading_agrees_with_device_and_layers() {
 fn many_queries_cause_few_readings() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
-    let (control, client) = watched(&device, folder.path());
+    let (control, client) = start_control(&device, folder.path());
     let (began, mut seconds) = (Instant::now(), BTreeSet::new());
     for _ in 0..100 {
         write(&device, 1);
@@ -61,7 +61,7 @@ fn many_queries_cause_few_readings() {
 fn history_lists_samples_and_after_filters_them() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
-    let (control, client) = watched(&device, folder.path());
+    let (control, client) = start_control(&device, folder.path());
     let history = |query: &str| -> Vec<Value> {
         serde_json::from_slice(&client.get(&format!("/history.json{query}")).unwrap()).unwrap()
     };
@@ -90,7 +90,7 @@ fn page_is_self_contained_and_escapes_text() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     write(&device, 3000);
-    let (control, client) = watched(&device, folder.path());
+    let (control, client) = start_control(&device, folder.path());
     let page = String::from_utf8(client.get("/").unwrap()).unwrap();
     assert!(page.contains("connect-src 'self'") && page.contains("keepUpToDate"));
     assert!(!page.contains("<b>small</b>") && page.contains("&lt;b&gt;small&lt;/b&gt;"));

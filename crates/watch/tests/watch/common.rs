@@ -31,7 +31,7 @@ pub fn write(device: &SharedDevice, requests: u64) {
 }
 
 /// Starts a control server at a socket in `folder`, and its client.
-pub fn watched(device: &SharedDevice, folder: &Path) -> (Control, Client) {
+pub fn start_control(device: &SharedDevice, folder: &Path) -> (Control, Client) {
     let address = Address::Unix(folder.join("control.sock"));
     let control = Control::start(device.clone(), &address).expect("it listens");
     let client = Client::new(control.address().clone()).expect("means to wait");

@@ -1,6 +1,6 @@
 //! Metrics conform to the format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/.
 
-use crate::common::{STACK, device, watched, write};
+use crate::common::{STACK, device, start_control, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -66,7 +66,7 @@ fn metrics_have_prometheus_format_and_agree_with_device() {
     let device = device(STACK);
     write(&device, 8000);
     device.with(|device| device.flush()).unwrap();
-    let (control, client) = watched(&device, folder.path());
+    let (control, client) = start_control(&device, folder.path());
     let text = String::from_utf8(client.get("/metrics").unwrap()).unwrap();
     let families = families(&text);
     let value = |family: &str, wanted: &[(&str, &str)]| -> f64 {

@@ -1,6 +1,6 @@
 //! `wearwell serve`.
 
-mod doors;
+mod transports;
 
 use super::run::write_result;
 use crate::exit::Failure;
@@ -11,14 +11,14 @@ use crate::report::{table, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::tell::tell;
 use clap::ValueEnum;
-use doors::DoorArgs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use transports::TransportArgs;
 use wearwell_engine::layer::RecoveryStep;
 use wearwell_report::Document;
-use wearwell_serve::flash::{Opened, is_flash};
-use wearwell_serve::image::{Image, Noted};
-use wearwell_serve::plug::Plug;
+use wearwell_serve::flash::{OpenReport, is_flash};
+use wearwell_serve::image::{Image, ReplayCounts};
+use wearwell_serve::power_switch::PowerSwitch;
 use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, OpenError, SharedDevice, Speed};
 use wearwell_stack::{Draft, Live};
@@ -35,9 +35,9 @@ pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
     #[command(flatten)]
-    doors: DoorArgs,
+    transports: TransportArgs,
     /// Accept an address that other machines can reach; there is neither encryption nor a password
-    #[arg(long, help_heading = "Doors")]
+    #[arg(long, help_heading = "Transports")]
     allow_remote: bool,
     /// Also serve the status to this machine: a page, JSON, metrics for Prometheus; unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
@@ -85,7 +85,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.doors.check(args.allow_remote)?;
+    args.transports.check(args.allow_remote)?;
     let draft = args.scenario.draft()?;
     if draft.get("timing").is_some() && !args.pace {
         tell(
@@ -100,25 +100,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         device.record(path).map_err(|error| Failure::run(format!("--record {error}")))?;
     }
     let device = SharedDevice::new(device);
-    let doors = args.doors.open(&device)?;
+    let transports = args.transports.open(&device)?;
     let control = args.control.as_ref().map(|address| Control::start(device.clone(), address)).transpose();
     let control = control.map_err(|error| match error {
         ControlError::Remote(_) => Failure::Usage(format!("--control {error}")),
         ControlError::Listen(..) => Failure::Run(format!("--control {error}")),
     })?;
-    let plug = plug(args, &device);
+    let power_switch = start_power_switch(args, &device);
     be_patient();
     let bytes = device.with(|device| Ok(device.bytes())).map_err(Failure::run)?;
-    print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", doors.addresses()))?;
+    print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", transports.addresses()))?;
     if let Some(control) = &control {
         let at = control.url().unwrap_or_else(|| control.address().to_string());
         print(&format!("what it does is told at {at}\n"))?;
     }
-    while !interrupted() && !doors.are_closed() {
+    while !interrupted() && !transports.are_closed() {
         std::thread::sleep(TICK);
     }
-    doors.close();
-    drop(plug);
+    transports.close();
+    drop(power_switch);
     if let Some(Err(error)) = control.map(Control::stop) {
         tell(format_args!("--control: it ended before the drive: {error}"));
     }
@@ -158,23 +158,23 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
         }
         Some(ImageForm::Flash) if !Image::is_there(folder) && speed == Speed::Full => {
             let plan = Live::kept_plan(&scenario).map_err(|error| draft.explain(&error))?;
-            Device::in_flash(plan, folder).map(|device| (device, Noted::default()))
+            Device::in_flash(plan, folder).map(|device| (device, ReplayCounts::default()))
         }
         Some(_) => {
             let problem = "the image is there already and keeps its drive the other way, or the drive is paced; leave the option out";
             return Err(Failure::Usage(format!("--image-form: {}: {problem}", folder.display())));
         }
     };
-    let (device, noted) = opened.map_err(failed)?;
+    let (device, counts) = opened.map_err(failed)?;
     match device.opened() {
         Some(opened) => tell_of_flash(folder, &opened),
-        None => tell_of_journal(folder, &noted),
+        None => tell_of_journal(folder, &counts),
     }
     Ok(device)
 }
 
 /// Prints what was found in an image of flash.
-fn tell_of_flash(folder: &Path, opened: &Opened) {
+fn tell_of_flash(folder: &Path, opened: &OpenReport) {
     if opened.is_new {
         tell(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
         return;
@@ -198,9 +198,9 @@ fn tell_of_flash(folder: &Path, opened: &Opened) {
 }
 
 /// Prints what was found in a journal.
-fn tell_of_journal(folder: &Path, noted: &Noted) {
-    tell(format_args!("{}: {} requests were done once more", folder.display(), noted.requests));
-    if noted.torn_bytes > 0 {
+fn tell_of_journal(folder: &Path, counts: &ReplayCounts) {
+    tell(format_args!("{}: {} requests were done once more", folder.display(), counts.requests));
+    if counts.torn_bytes > 0 {
         tell(
             "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
         );
@@ -208,11 +208,11 @@ fn tell_of_journal(folder: &Path, noted: &Noted) {
 }
 
 /// Allows power cuts of the drive, if it can recover.
-fn plug(args: &Args, device: &SharedDevice) -> Option<Plug> {
+fn start_power_switch(args: &Args, device: &SharedDevice) -> Option<PowerSwitch> {
     let folder = args.image.as_ref().filter(|folder| is_flash(folder))?;
-    let plug = Plug::start(device.clone(), folder);
-    if let Err(error) = &plug {
+    let power_switch = PowerSwitch::start(device.clone(), folder);
+    if let Err(error) = &power_switch {
         tell(format_args!("{}: `wearwell pull-plug` does not reach the drive: {error}", folder.display()));
     }
-    plug.ok()
+    power_switch.ok()
 }

@@ -20,7 +20,7 @@ const SSD_BYTES: u64 = 96 << 20;
 const INODES: u32 = 30_000;
 
 /// File system with its devices and its mount point.
-pub struct Stand {
+pub struct Fixture {
     directory: TempDir,
     mounted: Option<Mounted<OnFiles>>,
     options: Options,
@@ -36,7 +36,7 @@ fn obstacle() -> Option<String> {
         .map(|error| format!("/dev/fuse: {error}"))
 }
 
-impl Stand {
+impl Fixture {
     /// Creates and mounts a file system. Returns `None` where mounting is not possible.
     pub fn new() -> Option<Self> {
         Self::with(Options::default())
@@ -52,10 +52,10 @@ impl Stand {
         let directory = if shm.is_dir() { TempDir::new_in(shm) } else { TempDir::new() };
         let directory = directory.expect("a directory for the test");
         std::fs::create_dir(directory.path().join("mounted")).expect("an empty directory");
-        let mut stand = Stand { directory, mounted: None, options };
-        let made = devices::create(stand.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
-        stand.mount_this(made);
-        Some(stand)
+        let mut fixture = Fixture { directory, mounted: None, options };
+        let made = devices::create(fixture.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
+        fixture.mount_this(made);
+        Some(fixture)
     }
 
     /// Returns the directory of all files of the test.
@@ -111,7 +111,7 @@ impl Stand {
 
 /// Observable state of a file. Times of directories and links are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct FileState {
     pub mode: u32,
     pub owner: (u32, u32),
     pub links: u64,
@@ -120,7 +120,7 @@ pub struct Seen {
     pub content: Vec<u8>,
 }
 
-fn seen(path: &Path, of: &Metadata) -> io::Result<Seen> {
+fn file_state(path: &Path, of: &Metadata) -> io::Result<FileState> {
     let content = if of.is_symlink() {
         std::fs::read_link(path)?.into_os_string().into_vec()
     } else if of.is_file() {
@@ -130,11 +130,18 @@ fn seen(path: &Path, of: &Metadata) -> io::Result<Seen> {
     };
     let modified = of.is_file().then(|| (of.mtime(), of.mtime_nsec()));
     let links = if of.is_dir() { 0 } else { of.nlink() };
-    Ok(Seen { mode: of.mode(), owner: (of.uid(), of.gid()), links, device: of.rdev(), modified, content })
+    Ok(FileState {
+        mode: of.mode(),
+        owner: (of.uid(), of.gid()),
+        links,
+        device: of.rdev(),
+        modified,
+        content,
+    })
 }
 
 /// Returns all files below `directory`, by path.
-pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
+pub fn tree(directory: &Path) -> BTreeMap<OsString, FileState> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
@@ -145,7 +152,7 @@ pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
                 open.push(path.clone());
             }
             let name = path.strip_prefix(directory).expect("below").as_os_str().to_owned();
-            let before = found.insert(name, seen(&path, &of).expect("readable"));
+            let before = found.insert(name, file_state(&path, &of).expect("readable"));
             assert_eq!(before, None, "{} is listed twice", path.display());
         }
     }
@@ -153,7 +160,7 @@ pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
 }
 
 /// Asserts that two trees are equal.
-pub fn assert_same(left: &BTreeMap<OsString, Seen>, right: &BTreeMap<OsString, Seen>) {
+pub fn assert_same(left: &BTreeMap<OsString, FileState>, right: &BTreeMap<OsString, FileState>) {
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
     for (name, of) in left {
         let (mut a, mut b) = (of.clone(), right[name].clone());

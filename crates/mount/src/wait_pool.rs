@@ -14,42 +14,42 @@ const THREADS: usize = 16;
 type Task = Box<dyn FnOnce() + Send>;
 
 /// Thread pool. Dropping it waits until all tasks are done.
-pub struct Waiting {
+pub struct WaitPool {
     /// Sender of tasks, or `None` while the pool is being dropped.
     tasks: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Waiting {
+impl WaitPool {
     /// Starts the threads.
     pub fn start() -> io::Result<Self> {
-        let (tasks, given) = channel();
-        let given = Arc::new(Mutex::new(given));
+        let (tasks, receiver) = channel();
+        let receiver = Arc::new(Mutex::new(receiver));
         let start = |number| {
-            let given = Arc::clone(&given);
-            Builder::new().name(format!("nvmfs-waiting-{number}")).spawn(move || work(&given))
+            let receiver = Arc::clone(&receiver);
+            Builder::new().name(format!("nvmfs-waiting-{number}")).spawn(move || work(&receiver))
         };
-        Ok(Waiting { tasks: Some(tasks), threads: (0..THREADS).map(start).collect::<io::Result<_>>()? })
+        Ok(WaitPool { tasks: Some(tasks), threads: (0..THREADS).map(start).collect::<io::Result<_>>()? })
     }
 
     /// Adds a task.
-    pub fn take(&self, task: impl FnOnce() + Send + 'static) {
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         let tasks = self.tasks.as_ref().expect("only dropping it takes this");
         // Sending fails only if all threads have panicked, after which the file system refuses requests.
         let _ = tasks.send(Box::new(task));
     }
 }
 
-fn work(given: &Mutex<Receiver<Task>>) {
+fn work(receiver: &Mutex<Receiver<Task>>) {
     loop {
         // A task that panics does so outside the lock.
-        let task = given.lock().ok().and_then(|given| given.recv().ok());
+        let task = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
         let Some(task) = task else { return };
         task();
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitPool {
     fn drop(&mut self) {
         self.tasks = None;
         for thread in self.threads.drain(..) {

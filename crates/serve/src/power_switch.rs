@@ -4,7 +4,7 @@
 //! connect.
 
 use crate::error::DeviceError;
-use crate::flash::{Opened, PowerCut};
+use crate::flash::{OpenReport, PowerCut};
 use crate::shared::SharedDevice;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,7 +21,7 @@ const NAME: &str = "plug";
 /// Length limit of a command in bytes.
 const LONGEST: u64 = 1024;
 /// Time limit for a client to send its command.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of checks for a pending power cut.
 const TICK: Duration = Duration::from_millis(10);
 /// Longest wait for a power cut.
@@ -71,8 +71,8 @@ pub enum Reply {
 }
 
 impl Reply {
-    fn of(opened: Option<Opened>) -> Self {
-        let Opened { operations, recovery, trimmed_pages, .. } = opened.unwrap_or_default();
+    fn of(opened: Option<OpenReport>) -> Self {
+        let OpenReport { operations, recovery, trimmed_pages, .. } = opened.unwrap_or_default();
         let steps = recovery.unwrap_or_default().steps;
         let step = |step: &wearwell_engine::layer::RecoveryStep| Step {
             name: step.name.to_owned(),
@@ -89,7 +89,7 @@ impl Reply {
 pub fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
     let mut server = UnixStream::connect(folder.join(NAME))?;
     let Command::CutPower { wait_seconds, .. } = command;
-    server.set_read_timeout(Some(PATIENCE + Duration::from_secs(*wait_seconds).min(LONGEST_WAIT)))?;
+    server.set_read_timeout(Some(TIMEOUT + Duration::from_secs(*wait_seconds).min(LONGEST_WAIT)))?;
     server.write_all(&serde_json::to_vec(command)?)?;
     server.write_all(b"\n")?;
     let mut line = String::new();
@@ -98,13 +98,13 @@ pub fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
 }
 
 /// Server of the power switch's socket.
-pub struct Plug {
+pub struct PowerSwitch {
     path: PathBuf,
     ended: Arc<AtomicBool>,
     listening: Option<JoinHandle<()>>,
 }
 
-impl Plug {
+impl PowerSwitch {
     /// Starts to accept commands for `device`, whose image is in `folder`.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Plug {
             };
             std::thread::Builder::new().name("plug".into()).spawn(listen)?
         };
-        Ok(Plug { path, ended, listening: Some(listening) })
+        Ok(PowerSwitch { path, ended, listening: Some(listening) })
     }
 
     fn end(&mut self) {
@@ -146,26 +146,26 @@ impl Plug {
     }
 }
 
-impl Drop for Plug {
+impl Drop for PowerSwitch {
     fn drop(&mut self) {
         self.end();
     }
 }
 
 fn serve(device: &SharedDevice, mut client: UnixStream, ended: &AtomicBool) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(TIMEOUT))?;
+    client.set_write_timeout(Some(TIMEOUT))?;
     let mut line = String::new();
     BufReader::new((&client).take(LONGEST)).read_line(&mut line)?;
     let reply = match serde_json::from_str::<Command>(&line) {
-        Ok(command) => obey(device, command, ended),
+        Ok(command) => execute(device, command, ended),
         Err(error) => Reply::Refused(format!("this is no command: {error}")),
     };
     client.write_all(&serde_json::to_vec(&reply)?)?;
     client.write_all(b"\n")
 }
 
-fn obey(device: &SharedDevice, command: Command, ended: &AtomicBool) -> Reply {
+fn execute(device: &SharedDevice, command: Command, ended: &AtomicBool) -> Reply {
     let Command::CutPower { after, torn, wait_seconds } = command;
     let refused = |error: DeviceError| Reply::Refused(error.to_string());
     let cut = device.with(|device| Ok((device.power_cuts(), device.cut_power(PowerCut { after, torn })?)));

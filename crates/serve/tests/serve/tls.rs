@@ -1,7 +1,7 @@
 //! Connections by TLS.
 
 use crate::client::Client;
-use crate::common::{Naive, SMALL, device, page_steps, scenario};
+use crate::common::{ReferenceDisk, SMALL, device, page_steps, scenario};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use wearwell_serve::nbd::{Address, Certificates, DOOR, Limits, Manners, Server};
+use wearwell_serve::nbd::{Address, Certificates, Limits, Server, ServerOptions, TRANSPORT};
 use wearwell_serve::{Device, SharedDevice, Speed};
 
 const STARTTLS: u32 = 5;
@@ -21,23 +21,23 @@ const UNSUPPORTED: u32 = 1 << 31 | 1;
 const INVALID: u32 = 1 << 31 | 3;
 const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
-type Secret = Client<StreamOwned<ClientConnection, UnixStream>>;
+type TlsClient = Client<StreamOwned<ClientConnection, UnixStream>>;
 
 /// Certificate authority with its files, named as in QEMU and nbdkit.
-struct Office {
+struct CertificateAuthority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-impl Office {
+impl CertificateAuthority {
     /// Creates the authority and a server certificate.
-    fn new() -> Office {
+    fn new() -> CertificateAuthority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let office = Office { folder: tempfile::tempdir().unwrap(), issuer };
-        office.issue("server");
-        office
+        let authority = CertificateAuthority { folder: tempfile::tempdir().unwrap(), issuer };
+        authority.issue("server");
+        authority
     }
 
     fn issue(&self, whose: &str) {
@@ -49,7 +49,7 @@ impl Office {
     }
 
     /// Makes the server require client certificates.
-    fn asking(self) -> Office {
+    fn require_client_certificates(self) -> CertificateAuthority {
         std::fs::write(self.path("ca-cert.pem"), self.issuer.as_ref().pem()).unwrap();
         self
     }
@@ -66,8 +66,8 @@ impl Office {
     fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
         let (device, path) = (SharedDevice::new(device), self.path("s"));
         let address = Address::Unix(path.clone());
-        let manners = Manners { certificates: Some(self.certificates()), polls: true };
-        (Server::start_by(manners, device, &address, limits).unwrap(), path)
+        let options = ServerOptions { certificates: Some(self.certificates()), polls: true };
+        (Server::start_with(options, device, &address, limits).unwrap(), path)
     }
 
     /// Returns a client configuration that trusts the authority and presents the certificate of `whose`, if given.
@@ -90,28 +90,28 @@ impl Office {
 }
 
 /// Connects and starts TLS.
-fn connect(path: &Path, config: Arc<ClientConfig>) -> Secret {
+fn connect(path: &Path, config: Arc<ClientConfig>) -> TlsClient {
     let mut client = Client::connect(path);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
     encrypted(client, config)
 }
 
-fn encrypted(client: Client, config: Arc<ClientConfig>) -> Secret {
+fn encrypted(client: Client, config: Arc<ClientConfig>) -> TlsClient {
     let name = ServerName::try_from("localhost").unwrap();
     client.by(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
 }
 
 #[test]
 fn options_before_starttls_are_refused() {
-    let office = Office::new();
-    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let authority = CertificateAuthority::new();
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
     let mut client = Client::connect(&path);
     for (option, data) in [(3, &[][..]), (8, &[]), (6, &[0; 6]), (7, &[0; 6]), (10, &[0; 8]), (99, b"x")] {
         assert_eq!(client.option(option, data)[0].0, TLS_REQUIRED, "{option}");
     }
     assert_eq!(client.option(STARTTLS, b"x")[0].0, INVALID);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
-    let mut client = encrypted(client, office.client(None));
+    let mut client = encrypted(client, authority.client(None));
     assert_eq!(client.option(STARTTLS, &[])[0].0, INVALID, "it has begun");
     assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
     client.go();
@@ -135,12 +135,12 @@ fn starttls_without_certificates_is_unsupported() {
 
 #[test]
 fn requests_by_tls_are_answered_as_in_plain_text() {
-    let office = Office::new();
-    let (server, path) = office.serve(device(SMALL), Limits::default());
-    let mut client = connect(&path, office.client(None));
+    let authority = CertificateAuthority::new();
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
+    let mut client = connect(&path, authority.client(None));
     client.structured();
     client.go();
-    let mut naive = Naive(vec![0; client.bytes as usize]);
+    let mut naive = ReferenceDisk(vec![0; client.bytes as usize]);
     for step in &page_steps(client.bytes, 1500, 5) {
         assert!(client.take(step) == naive.take(step), "{step:?}");
     }
@@ -160,9 +160,9 @@ fn requests_by_tls_are_answered_as_in_plain_text() {
 /// Requests in the same TLS record as the last option are not lost.
 #[test]
 fn requests_sent_with_last_option_are_served() {
-    let office = Office::new();
-    let (server, path) = office.serve(device(SMALL), Limits::default());
-    let mut client = connect(&path, office.client(None));
+    let authority = CertificateAuthority::new();
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
+    let mut client = connect(&path, authority.client(None));
     let go = [&b"IHAVEOPT"[..], &7u32.to_be_bytes(), &6u32.to_be_bytes(), &[0; 6]].concat();
     let request = |command: u8, data: &[u8]| {
         let head = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0, 0, command], &[0; 7], &[command], &[0; 8]];
@@ -181,10 +181,10 @@ fn replies_are_sent_while_requests_arrive() {
     let slow = format!(
         "{SMALL}[timing]\nread_us = 300.0\nprogram_us = 300.0\nerase_us = 300.0\nchannel_mb_per_s = 1000000.0\n"
     );
-    let office = Office::new();
+    let authority = CertificateAuthority::new();
     let device = Device::in_memory_at(&scenario(&slow), Speed::Timed).unwrap();
-    let (server, path) = office.serve(device, Limits::default());
-    let mut client = connect(&path, office.client(None));
+    let (server, path) = authority.serve(device, Limits::default());
+    let mut client = connect(&path, authority.client(None));
     client.go();
     let mut answered = 0;
     for at in 0..600u64 {
@@ -202,7 +202,7 @@ fn replies_are_sent_while_requests_arrive() {
 }
 
 /// Relays a connection and records all its bytes.
-fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
+fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let listener = UnixListener::bind(heard).unwrap();
     let all = kept.clone();
@@ -232,15 +232,15 @@ fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
 
 #[test]
 fn eavesdropper_sees_no_plain_text_with_tls() {
-    let office = Office::new();
-    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let authority = CertificateAuthority::new();
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
     let said = b"what nobody else should know, and will not".repeat(100);
     let heard = |secret: bool| {
-        let between = office.path(if secret { "secret" } else { "clear" });
-        let target = if secret { path.clone() } else { office.path("plain") };
-        let kept = listen_in(target, &between);
+        let between = authority.path(if secret { "secret" } else { "clear" });
+        let target = if secret { path.clone() } else { authority.path("plain") };
+        let kept = eavesdrop(target, &between);
         if secret {
-            say(connect(&between, office.client(None)), &said);
+            say(connect(&between, authority.client(None)), &said);
         } else {
             say(Client::connect(&between), &said);
         }
@@ -250,7 +250,7 @@ fn eavesdropper_sees_no_plain_text_with_tls() {
     };
     let plain = Server::start(
         SharedDevice::new(device(SMALL)),
-        &Address::Unix(office.path("plain")),
+        &Address::Unix(authority.path("plain")),
         Limits::default(),
     );
     assert_eq!(heard(false), 200);
@@ -261,34 +261,34 @@ fn eavesdropper_sees_no_plain_text_with_tls() {
 
 #[test]
 fn only_clients_with_issued_certificate_are_admitted() {
-    let office = Office::new().asking();
-    office.issue("client");
-    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let authority = CertificateAuthority::new().require_client_certificates();
+    authority.issue("client");
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
     let is_admitted = |config: Arc<ClientConfig>| {
         let mut client = connect(&path, config);
         let question = [&b"IHAVEOPT"[..], &3u32.to_be_bytes(), &[0; 4]].concat();
         client.stream.write_all(&question).is_ok() && client.stream.read_exact(&mut [0; 20]).is_ok()
     };
-    assert!(is_admitted(office.client(Some("client"))));
-    assert!(!is_admitted(office.client(None)));
+    assert!(is_admitted(authority.client(Some("client"))));
+    assert!(!is_admitted(authority.client(None)));
     // Certificate from another authority; the client is made to trust this server.
-    let other = Office::new();
+    let other = CertificateAuthority::new();
     other.issue("client");
     for file in ["client-cert.pem", "client-key.pem"] {
-        let to = office.path(&file.replace("client", "stranger"));
+        let to = authority.path(&file.replace("client", "stranger"));
         std::fs::copy(other.path(file), to).unwrap();
     }
-    assert!(!is_admitted(office.client(Some("stranger"))));
-    assert!(is_admitted(office.client(Some("client"))));
+    assert!(!is_admitted(authority.client(Some("stranger"))));
+    assert!(is_admitted(authority.client(Some("client"))));
     server.stop();
 }
 
 #[test]
 fn invalid_tls_ends_only_its_own_connection() {
-    let office = Office::new();
+    let authority = CertificateAuthority::new();
     let limits = Limits { handshake: Duration::from_secs(2), ..Limits::default() };
-    let (server, path) = office.serve(device(SMALL), limits);
-    let mut good = connect(&path, office.client(None));
+    let (server, path) = authority.serve(device(SMALL), limits);
+    let mut good = connect(&path, authority.client(None));
     good.go();
     let hello = [22, 3, 1, 2, 0, 1];
     // Plain-text options, an invalid record, too long a record, and an incomplete one.
@@ -313,7 +313,7 @@ fn invalid_tls_ends_only_its_own_connection() {
     }
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     // A client that disconnects within a request.
-    let mut broken = connect(&path, office.client(None));
+    let mut broken = connect(&path, authority.client(None));
     broken.go();
     broken.send(0, 1, 0, 1 << 20, b"much less");
     drop(broken);
@@ -324,15 +324,15 @@ fn invalid_tls_ends_only_its_own_connection() {
 
 #[test]
 fn missing_or_invalid_certificate_files_are_named() {
-    let office = Office::new();
+    let authority = CertificateAuthority::new();
     let refused = |folder: &Path| Certificates::read(folder).unwrap_err().to_string();
-    let none = refused(&office.path("nowhere"));
+    let none = refused(&authority.path("nowhere"));
     assert!(
         none.contains("nowhere/server-cert.pem: it is not there") && none.contains("ca-cert.pem"),
         "{none}"
     );
-    let certificate = std::fs::read(office.path("server-cert.pem")).unwrap();
-    let key = std::fs::read(office.path("server-key.pem")).unwrap();
+    let certificate = std::fs::read(authority.path("server-cert.pem")).unwrap();
+    let key = std::fs::read(authority.path("server-key.pem")).unwrap();
     for (name, content, said) in [
         ("server-cert.pem", &b"nothing"[..], "server-cert.pem: there is no certificate in it"),
         ("server-cert.pem", &key, "server-cert.pem: there is no certificate in it"),
@@ -340,35 +340,40 @@ fn missing_or_invalid_certificate_files_are_named() {
         ("server-key.pem", &certificate[..200], "server-key.pem: it is not a private key in PEM"),
         ("ca-cert.pem", b"", "ca-cert.pem: there is no certificate in it"),
     ] {
-        let other = Office::new();
+        let other = CertificateAuthority::new();
         std::fs::write(other.path(name), content).unwrap();
         let told = refused(other.folder.path());
         assert!(told.contains(said), "{told}");
     }
     // The private key of another certificate.
-    std::fs::copy(Office::new().path("server-key.pem"), office.path("server-key.pem")).unwrap();
-    assert!(refused(office.folder.path()).contains("server-key.pem: "), "{}", refused(office.folder.path()));
+    std::fs::copy(CertificateAuthority::new().path("server-key.pem"), authority.path("server-key.pem"))
+        .unwrap();
+    assert!(
+        refused(authority.folder.path()).contains("server-key.pem: "),
+        "{}",
+        refused(authority.folder.path())
+    );
 }
 
 #[test]
 fn remote_address_is_guarded_only_with_client_certificates() {
-    let is_guarded = |address: &str, office: &Office| {
-        let text = format!("{address},tls={}", office.folder.path().display());
-        (DOOR.place)(&text).unwrap().is_guarded()
+    let is_guarded = |address: &str, authority: &CertificateAuthority| {
+        let text = format!("{address},tls={}", authority.folder.path().display());
+        (TRANSPORT.parse)(&text).unwrap().is_guarded()
     };
-    assert!(!(DOOR.place)("tcp:0.0.0.0:0").unwrap().is_guarded());
-    assert!(!is_guarded("tcp:0.0.0.0:0", &Office::new()));
-    assert!(is_guarded("tcp:0.0.0.0:0", &Office::new().asking()));
-    assert!(is_guarded("tcp:127.0.0.1:0", &Office::new()));
-    assert!((DOOR.place)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
+    assert!(!(TRANSPORT.parse)("tcp:0.0.0.0:0").unwrap().is_guarded());
+    assert!(!is_guarded("tcp:0.0.0.0:0", &CertificateAuthority::new()));
+    assert!(is_guarded("tcp:0.0.0.0:0", &CertificateAuthority::new().require_client_certificates()));
+    assert!(is_guarded("tcp:127.0.0.1:0", &CertificateAuthority::new()));
+    assert!((TRANSPORT.parse)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
 }
 
 #[test]
 fn public_clients_connect_by_tls() {
-    let office = Office::new().asking();
-    office.issue("client");
-    let (server, path) = office.serve(device(SMALL), Limits::default());
-    let folder = office.folder.path().display();
+    let authority = CertificateAuthority::new().require_client_certificates();
+    authority.issue("client");
+    let (server, path) = authority.serve(device(SMALL), Limits::default());
+    let folder = authority.folder.path().display();
     let uri = format!("{}&tls-certificates={folder}&tls-hostname=localhost", server.uri());
     let creds = format!("tls-creds-x509,id=tls,endpoint=client,dir={folder}");
     let options = format!(
@@ -394,7 +399,7 @@ fn public_clients_connect_by_tls() {
         ("qemu-img", &["map", "--object", &creds, "--image-opts", &options]),
     ];
     for (program, arguments) in commands {
-        match Command::new(program).args(arguments).current_dir(office.folder.path()).output() {
+        match Command::new(program).args(arguments).current_dir(authority.folder.path()).output() {
             Err(error) => println!("NOT RUN: {program}: {error}"),
             Ok(ended) => assert!(ended.status.success(), "{program}: {ended:?}"),
         }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 /// Connection to a client.
-pub enum Line {
+pub enum Connection {
     /// Plain text.
     Clear(Stream),
     /// Encrypted by TLS.
@@ -16,21 +16,21 @@ pub enum Line {
 
 /// Makes the same call on either kind of connection.
 macro_rules! either {
-    ($line:expr, $name:ident => $call:expr) => {
-        match $line {
-            Line::Clear($name) => $call,
-            Line::Encrypted($name) => $call,
+    ($connection:expr, $name:ident => $call:expr) => {
+        match $connection {
+            Connection::Clear($name) => $call,
+            Connection::Encrypted($name) => $call,
         }
     };
 }
 
-impl Line {
+impl Connection {
     /// Begins TLS on a connection.
     ///
     /// # Errors
     /// Fails if too many files are open.
     pub fn encrypted(stream: &Stream, certificates: &Certificates) -> io::Result<Self> {
-        Ok(Line::Encrypted(Box::new(certificates.encrypt(stream)?)))
+        Ok(Connection::Encrypted(Box::new(certificates.encrypt(stream)?)))
     }
 
     /// Clones the connection. Only one of the clones may be read.
@@ -39,8 +39,8 @@ impl Line {
     /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
-            Line::Clear(stream) => Line::Clear(stream.try_clone()?),
-            Line::Encrypted(stream) => Line::Encrypted(Box::new(stream.try_clone()?)),
+            Connection::Clear(stream) => Connection::Clear(stream.try_clone()?),
+            Connection::Encrypted(stream) => Connection::Encrypted(Box::new(stream.try_clone()?)),
         })
     }
 
@@ -63,13 +63,13 @@ impl Line {
     }
 }
 
-impl Read for Line {
+impl Read for Connection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         either!(self, stream => stream.read(buffer))
     }
 }
 
-impl Write for Line {
+impl Write for Connection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         either!(self, stream => stream.write(bytes))
     }
@@ -80,37 +80,37 @@ impl Write for Line {
 }
 
 /// Connection with a deadline.
-pub struct Hurried<'a> {
+pub struct WithDeadline<'a> {
     /// The connection.
-    pub line: &'a mut Line,
+    pub connection: &'a mut Connection,
     /// Deadline for all reads and writes.
     pub until: Instant,
 }
 
-impl Hurried<'_> {
-    fn hurry(&mut self) -> io::Result<()> {
+impl WithDeadline<'_> {
+    fn set_remaining_time(&mut self) -> io::Result<()> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.line.set_timeout(Some(left))
+        self.connection.set_timeout(Some(left))
     }
 }
 
-impl Read for Hurried<'_> {
+impl Read for WithDeadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.line.read(buffer)
+        self.set_remaining_time()?;
+        self.connection.read(buffer)
     }
 }
 
-impl Write for Hurried<'_> {
+impl Write for WithDeadline<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.line.write(bytes)
+        self.set_remaining_time()?;
+        self.connection.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.line.flush()
+        self.connection.flush()
     }
 }

@@ -2,9 +2,9 @@
 //! client.
 //!
 //! ```sh
-//! cargo bench -p wearwell-serve --bench doors             # three rounds of two seconds
-//! cargo bench -p wearwell-serve --bench doors -- 5 7      # five rounds of seven seconds
-//! cargo bench -p wearwell-serve --bench doors -- nbd      # a part: memory, drive, nbd, guest or file
+//! cargo bench -p wearwell-serve --bench transports             # three rounds of two seconds
+//! cargo bench -p wearwell-serve --bench transports -- 5 7      # five rounds of seven seconds
+//! cargo bench -p wearwell-serve --bench transports -- nbd      # a part: memory, drive, nbd, guest or file
 //! ```
 //!
 //! The second number of each is the server's processor time per request in us, which other programs on the machine affect less.
@@ -23,8 +23,8 @@ use clients::{Job, fio, guest_iops, nbd_iops, own_iops};
 use memory_file::MemoryFile;
 use std::path::Path;
 use std::process::Command;
-use wearwell_serve::door::Door;
-use wearwell_serve::{DOORS, Device, SharedDevice};
+use wearwell_serve::transport::Transport;
+use wearwell_serve::{Device, SharedDevice, TRANSPORTS};
 
 const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 256\n";
 const LARGE: &str = "[device]\ncapacity = \"256 GiB\"\nspare_factor = 0.07\npages_per_block = 256\n";
@@ -54,27 +54,27 @@ fn main() {
         "4 KiB", "", "1/s", "us", "", "1/s", "us", "ratio"
     );
     let parts: [(&str, Part); 4] =
-        [("drive", without_door), ("nbd", nbd), ("guest", guests), ("file", files)];
+        [("drive", without_transport), ("nbd", nbd), ("guest", guests), ("file", files)];
     for (_, part) in parts.iter().filter(|(name, _)| is_wanted(name)) {
         part(&device, rounds, seconds);
     }
 }
 
 /// Opens a transport of a kind at an address.
-fn open(device: &SharedDevice, kind: &str, place: &str) -> std::io::Result<Box<dyn Door>> {
-    let kind = DOORS.iter().find(|of| of.name == kind).expect("there is such a door");
-    (kind.place)(place).map_err(std::io::Error::other).and_then(|place| place.open(device))
+fn open(device: &SharedDevice, kind: &str, address: &str) -> std::io::Result<Box<dyn Transport>> {
+    let kind = TRANSPORTS.iter().find(|of| of.name == kind).expect("there is such a transport");
+    (kind.parse)(address).map_err(std::io::Error::other).and_then(|endpoint| endpoint.open(device))
 }
 
 /// Opens a transport at a socket in `folder`, named after its kind.
-fn open_at_socket(device: &SharedDevice, kind: &str, folder: &Path) -> Box<dyn Door> {
+fn open_at_socket(device: &SharedDevice, kind: &str, folder: &Path) -> Box<dyn Transport> {
     open(device, kind, &format!("unix:{}", folder.join(kind).display())).unwrap()
 }
 
 /// Measures the device without a transport.
-fn without_door(device: &SharedDevice, rounds: u32, seconds: u32) {
+fn without_transport(device: &SharedDevice, rounds: u32, seconds: u32) {
     let work = Box::new(|job: &Job| Some(own_iops(device, job)));
-    alone(&("the drive, by no door", std::process::id(), work), rounds, seconds);
+    alone(&("the drive, by no transport", std::process::id(), work), rounds, seconds);
 }
 
 /// Compares NBD with nbdkit.
@@ -86,10 +86,10 @@ fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
         Box::new(move |job| fio(&["--ioengine=nbd", &format!("--uri={uri}")], job))
     };
     for (name, options) in [("NBD", ""), ("NBD that polls", ",poll")] {
-        let place = format!("unix:{}{options}", folder.path().join("nbd").display());
-        let door = open(device, "nbd", &place).unwrap();
+        let address = format!("unix:{}{options}", folder.path().join("nbd").display());
+        let transport = open(device, "nbd", &address).unwrap();
         let theirs = by_uri(format!("nbd+unix:///?socket={}", socket.display()));
-        let ours = (name, std::process::id(), by_uri(door.address()));
+        let ours = (name, std::process::id(), by_uri(transport.address()));
         compare(("nbdkit memory", plain.0.id(), theirs), ours, rounds, seconds);
     }
 }
@@ -97,12 +97,12 @@ fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
 /// Compares a guest with an NBD client.
 fn guests(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let doors = ["nbd", "vhost-user"].map(|kind| open_at_socket(device, kind, folder.path()));
+    let transports = ["nbd", "vhost-user"].map(|kind| open_at_socket(device, kind, folder.path()));
     let here = std::process::id();
     let client = Box::new(|job: &Job| Some(nbd_iops(&folder.path().join("nbd"), job)));
     let guest = Box::new(|job: &Job| Some(guest_iops(&folder.path().join("vhost-user"), job)));
     compare(("NBD, own client", here, client), ("vhost-user, own guest", here, guest), rounds, seconds);
-    drop(doors);
+    drop(transports);
 }
 
 fn drive(text: &str) -> Device {
@@ -123,13 +123,14 @@ fn fill(device: &SharedDevice) {
 /// Compares files under loop devices: the FUSE file of the device, and a FUSE file in memory.
 fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let door = open(device, "fuse", folders[0].path().to_str().unwrap());
+    let transport = open(device, "fuse", folders[0].path().to_str().unwrap());
     let memory = MemoryFile::mount(BYTES, folders[1].path());
-    let (Ok(door), Ok(memory)) = (door, memory) else {
+    let (Ok(transport), Ok(memory)) = (transport, memory) else {
         return println!("NOT RUN: files cannot be mounted here");
     };
     {
-        let (ours, plain) = (Loop::on(Path::new(&door.address())), Loop::on(&folders[1].path().join("disk")));
+        let (ours, plain) =
+            (Loop::on(Path::new(&transport.address())), Loop::on(&folders[1].path().join("disk")));
         let (Some(ours), Some(plain)) = (ours, plain) else {
             return println!("NOT RUN: loop devices need root");
         };
@@ -142,7 +143,7 @@ fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
         compare(theirs, ("file, on a loop", here, on(&ours)), rounds, seconds);
     }
     drop(memory);
-    door.close().unwrap();
+    transport.close().unwrap();
 }
 
 /// Loop device, detached when dropped.

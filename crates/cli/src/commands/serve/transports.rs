@@ -5,23 +5,23 @@ use crate::tell::tell;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 use std::sync::Arc;
-use wearwell_serve::door::{Door, Kind, Place};
-use wearwell_serve::{DOORS, SharedDevice};
+use wearwell_serve::transport::{Endpoint, Transport, TransportKind};
+use wearwell_serve::{SharedDevice, TRANSPORTS};
 
 /// Options of all kinds of transports; at least one is required.
-pub struct DoorArgs(Vec<Wanted>);
+pub struct TransportArgs(Vec<Wanted>);
 
 /// A requested transport.
 struct Wanted {
     /// Option as given on the command line.
     option: String,
-    place: Arc<dyn Place>,
+    endpoint: Arc<dyn Endpoint>,
 }
 
-impl DoorArgs {
+impl TransportArgs {
     /// Rejects addresses that other machines can reach, unless `allow_remote` is set.
     pub fn check(&self, allow_remote: bool) -> Result<(), Failure> {
-        let Some(open) = self.0.iter().find(|wanted| !wanted.place.is_guarded() && !allow_remote) else {
+        let Some(open) = self.0.iter().find(|wanted| !wanted.endpoint.is_guarded() && !allow_remote) else {
             return Ok(());
         };
         let problem = "other machines reach this address, and anybody there could read and write the device; use a unix socket \
@@ -30,33 +30,33 @@ impl DoorArgs {
     }
 
     /// Opens all requested transports, or none.
-    pub fn open(&self, device: &SharedDevice) -> Result<Doors, Failure> {
+    pub fn open(&self, device: &SharedDevice) -> Result<Transports, Failure> {
         let open = |wanted: &Wanted| {
-            let opened = wanted.place.open(device);
+            let opened = wanted.endpoint.open(device);
             opened.map_err(|error| Failure::Run(format!("{}: {error}", wanted.option)))
         };
-        Ok(Doors(self.0.iter().map(open).collect::<Result<_, _>>()?))
+        Ok(Transports(self.0.iter().map(open).collect::<Result<_, _>>()?))
     }
 }
 
 /// Open transports.
-pub struct Doors(Vec<Box<dyn Door>>);
+pub struct Transports(Vec<Box<dyn Transport>>);
 
-impl Doors {
+impl Transports {
     /// Returns the addresses for clients.
     pub fn addresses(&self) -> String {
-        self.0.iter().map(|door| door.address()).collect::<Vec<_>>().join("  and  ")
+        self.0.iter().map(|transport| transport.address()).collect::<Vec<_>>().join("  and  ")
     }
 
     /// True if no client can connect any more.
     pub fn are_closed(&self) -> bool {
-        self.0.iter().all(|door| door.is_closed())
+        self.0.iter().all(|transport| transport.is_closed())
     }
 
     /// Closes the transports, and prints notes about what they leave behind.
     pub fn close(self) {
-        for door in self.0 {
-            if let Err(left) = door.close() {
+        for transport in self.0 {
+            if let Err(left) = transport.close() {
                 tell(left);
             }
         }
@@ -64,24 +64,24 @@ impl Doors {
 }
 
 /// Returns the parser for the value of an option.
-fn parser(kind: &'static Kind) -> ValueParser {
-    ValueParser::new(move |text: &str| -> Result<Arc<dyn Place>, String> { (kind.place)(text) })
+fn parser(kind: &'static TransportKind) -> ValueParser {
+    ValueParser::new(move |text: &str| -> Result<Arc<dyn Endpoint>, String> { (kind.parse)(text) })
 }
 
-impl clap::Args for DoorArgs {
+impl clap::Args for TransportArgs {
     fn augment_args(command: Command) -> Command {
-        let option = |kind: &'static Kind| {
+        let option = |kind: &'static TransportKind| {
             Arg::new(kind.name)
                 .long(kind.name)
                 .value_name(kind.value)
                 .help(kind.help)
-                .help_heading("Doors")
+                .help_heading("Transports")
                 .action(ArgAction::Append)
                 .value_parser(parser(kind))
         };
-        let names = DOORS.iter().map(|kind| kind.name);
-        let group = ArgGroup::new("doors").args(names).required(true).multiple(true);
-        command.args(DOORS.iter().map(option)).group(group)
+        let names = TRANSPORTS.iter().map(|kind| kind.name);
+        let group = ArgGroup::new("transports").args(names).required(true).multiple(true);
+        command.args(TRANSPORTS.iter().map(option)).group(group)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -89,18 +89,18 @@ impl clap::Args for DoorArgs {
     }
 }
 
-impl clap::FromArgMatches for DoorArgs {
+impl clap::FromArgMatches for TransportArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut wanted = Vec::new();
-        for kind in DOORS {
+        for kind in TRANSPORTS {
             let texts = matches.get_raw(kind.name).into_iter().flatten();
-            let places = matches.get_many::<Arc<dyn Place>>(kind.name).into_iter().flatten();
-            wanted.extend(texts.zip(places).map(|(text, place)| Wanted {
+            let endpoints = matches.get_many::<Arc<dyn Endpoint>>(kind.name).into_iter().flatten();
+            wanted.extend(texts.zip(endpoints).map(|(text, endpoint)| Wanted {
                 option: format!("--{} {}", kind.name, text.to_string_lossy()),
-                place: place.clone(),
+                endpoint: endpoint.clone(),
             }));
         }
-        Ok(DoorArgs(wanted))
+        Ok(TransportArgs(wanted))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -4,8 +4,8 @@ use crate::shared::SharedDevice;
 use std::io;
 use std::sync::Arc;
 
-/// A kind of transport; [`DOORS`](crate::DOORS) lists all kinds.
-pub struct Kind {
+/// A kind of transport; [`TRANSPORTS`](crate::TRANSPORTS) lists all kinds.
+pub struct TransportKind {
     /// Name, also of the command-line option (after `--`).
     pub name: &'static str,
     /// Placeholder of the option's value, one word.
@@ -13,11 +13,11 @@ pub struct Kind {
     /// Help text, one sentence.
     pub help: &'static str,
     /// Parses the address of a transport. An error says what is wrong with the text.
-    pub place: fn(&str) -> Result<Arc<dyn Place>, String>,
+    pub parse: fn(&str) -> Result<Arc<dyn Endpoint>, String>,
 }
 
 /// Address at which a transport can be opened.
-pub trait Place: Send + Sync {
+pub trait Endpoint: Send + Sync {
     /// True if the transport is reachable only from this machine, or only for authenticated clients.
     fn is_guarded(&self) -> bool;
 
@@ -25,11 +25,11 @@ pub trait Place: Send + Sync {
     ///
     /// # Errors
     /// Fails if the address is in use or the user may not use it.
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>>;
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>>;
 }
 
 /// An open transport. Dropping it closes it.
-pub trait Door: Send {
+pub trait Transport: Send {
     /// Returns the address for clients: a URI or a path.
     fn address(&self) -> String;
 

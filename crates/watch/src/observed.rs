@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 use wearwell_serve::{DeviceError, Reading, SharedDevice};
 
 /// Age up to which a reading is reused for queries.
-const FRESH: Duration = Duration::from_millis(250);
+const MAX_AGE: Duration = Duration::from_millis(250);
 
 /// Initial interval of the history's samples.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Drive with its last reading and its history.
 #[derive(Clone)]
-pub struct Watched(Arc<Inner>);
+pub struct ObservedDrive(Arc<Inner>);
 
 struct Inner {
     device: SharedDevice,
-    seen: Mutex<Seen>,
+    cached: Mutex<CachedReadings>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct CachedReadings {
     last: Option<(Instant, Arc<Reading>)>,
     history: History,
 }
 
-impl Watched {
+impl ObservedDrive {
     /// Creates the state before the first reading.
     pub fn new(device: SharedDevice) -> Self {
-        Watched(Arc::new(Inner { device, seen: Mutex::default() }))
+        ObservedDrive(Arc::new(Inner { device, cached: Mutex::default() }))
     }
 
     /// Returns a reading that is at most a quarter of a second old.
@@ -37,36 +37,36 @@ impl Watched {
     /// # Errors
     /// Fails if the device is no longer served.
     pub fn read(&self) -> Result<Arc<Reading>, DeviceError> {
-        let mut seen = self.seen();
-        if let Some((at, last)) = &seen.last
-            && at.elapsed() < FRESH
+        let mut cached = self.cached();
+        if let Some((at, last)) = &cached.last
+            && at.elapsed() < MAX_AGE
         {
             return Ok(last.clone());
         }
         // The device is released before the counters are converted. Concurrent callers wait for this reading.
         let status = self.0.device.with(|device| Ok(device.status()))?;
         let reading = Arc::new(status.read());
-        seen.last = Some((Instant::now(), reading.clone()));
+        cached.last = Some((Instant::now(), reading.clone()));
         Ok(reading)
     }
 
     /// Returns the samples taken later than `after` seconds since the device was opened.
     pub fn history(&self, after: f64) -> Vec<Sample> {
-        let seen = self.seen();
+        let cached = self.cached();
         let later = |sample: &&Sample| sample.seconds > after;
-        seen.history.samples().iter().filter(later).cloned().collect()
+        cached.history.samples().iter().filter(later).cloned().collect()
     }
 
     /// Adds a sample to the history if it is due.
     pub fn sample(&self) {
-        if self.seen().history.is_due(SAMPLE_EVERY) {
+        if self.cached().history.is_due(SAMPLE_INTERVAL) {
             // The history ends with the device.
             let Ok(reading) = self.read() else { return };
-            self.seen().history.add(&reading);
+            self.cached().history.add(&reading);
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, CachedReadings> {
+        self.0.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

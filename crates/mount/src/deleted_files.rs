@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::Ino;
 
 /// Longest wait for a FORGET. A file that is referenced for longer after it lost its name is in use.
-const LEAVING: Duration = Duration::from_millis(250);
+const MAX_WAIT: Duration = Duration::from_millis(250);
 
 /// State of a deleted file.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +22,12 @@ struct File {
 
 /// Set of deleted files.
 #[derive(Debug, Default)]
-pub struct Unnamed {
+pub struct DeletedFiles {
     files: Mutex<BTreeMap<Ino, File>>,
-    left: Condvar,
+    released: Condvar,
 }
 
-impl Unnamed {
+impl DeletedFiles {
     /// Adds a file that has lost its name. Returns false if it was in the set.
     pub fn insert(&self, ino: Ino) -> bool {
         let file = File { since: Instant::now(), is_forgotten: false };
@@ -49,9 +49,9 @@ impl Unnamed {
     }
 
     /// Removes a file whose space is free.
-    pub fn left(&self, ino: Ino) {
+    pub fn released(&self, ino: Ino) {
         self.files().remove(&ino);
-        self.left.notify_all();
+        self.released.notify_all();
     }
 
     /// Empties the set and returns the files without FORGET, for the kernel is gone.
@@ -61,20 +61,20 @@ impl Unnamed {
     }
 
     /// True if some files will probably be released soon.
-    pub fn are_leaving(&self) -> bool {
-        is_one_leaving(&self.files(), Instant::now())
+    pub fn has_pending_release(&self) -> bool {
+        is_release_pending(&self.files(), Instant::now())
     }
 
     /// Waits until the files that are about to be released are gone. Ignores files in use and files added meanwhile.
     pub fn wait(&self) {
         let begin = Instant::now();
         let mut files = self.files();
-        while is_one_leaving(&files, begin) {
-            let left = (begin + LEAVING).saturating_duration_since(Instant::now());
+        while is_release_pending(&files, begin) {
+            let left = (begin + MAX_WAIT).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
-            files = self.left.wait_timeout(files, left).unwrap_or_else(PoisonError::into_inner).0;
+            files = self.released.wait_timeout(files, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -84,8 +84,8 @@ impl Unnamed {
 }
 
 /// True if a file that lost its name before `at` was about to be released at that time.
-fn is_one_leaving(files: &BTreeMap<Ino, File>, at: Instant) -> bool {
-    files.values().any(|file| file.since <= at && at.duration_since(file.since) < LEAVING)
+fn is_release_pending(files: &BTreeMap<Ino, File>, at: Instant) -> bool {
+    files.values().any(|file| file.since <= at && at.duration_since(file.since) < MAX_WAIT)
 }
 
 #[cfg(test)]
@@ -94,36 +94,36 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn wait_ends_when_last_file_has_left() {
-        let unnamed = Arc::new(Unnamed::default());
-        assert!(unnamed.insert(Ino(7)) && unnamed.insert(Ino(8)) && !unnamed.insert(Ino(7)));
-        let leave = {
-            let unnamed = Arc::clone(&unnamed);
+    fn wait_ends_when_last_file_is_released() {
+        let deleted = Arc::new(DeletedFiles::default());
+        assert!(deleted.insert(Ino(7)) && deleted.insert(Ino(8)) && !deleted.insert(Ino(7)));
+        let release = {
+            let deleted = Arc::clone(&deleted);
             move || {
                 for ino in [Ino(7), Ino(8)] {
                     std::thread::sleep(Duration::from_millis(5));
-                    assert!(unnamed.forgotten(ino) && !unnamed.forgotten(ino));
-                    unnamed.left(ino);
+                    assert!(deleted.forgotten(ino) && !deleted.forgotten(ino));
+                    deleted.released(ino);
                 }
             }
         };
-        let leaving = std::thread::spawn(leave);
-        unnamed.wait();
-        assert!(unnamed.take().is_empty() && !unnamed.are_leaving());
-        leaving.join().unwrap();
+        let releaser = std::thread::spawn(release);
+        deleted.wait();
+        assert!(deleted.take().is_empty() && !deleted.has_pending_release());
+        releaser.join().unwrap();
     }
 
     #[test]
     fn second_wait_ignores_file_in_use() {
-        let unnamed = Unnamed::default();
-        unnamed.wait();
-        unnamed.insert(Ino(7));
-        assert!(unnamed.are_leaving());
-        unnamed.wait();
-        assert!(!unnamed.are_leaving());
+        let deleted = DeletedFiles::default();
+        deleted.wait();
+        deleted.insert(Ino(7));
+        assert!(deleted.has_pending_release());
+        deleted.wait();
+        assert!(!deleted.has_pending_release());
         // The file's user has closed it.
-        assert!(unnamed.closed(Ino(7)) && !unnamed.closed(Ino(8)));
-        assert!(unnamed.are_leaving() && !unnamed.forgotten(Ino(8)));
-        assert_eq!(unnamed.take(), [Ino(7)]);
+        assert!(deleted.closed(Ino(7)) && !deleted.closed(Ino(8)));
+        assert!(deleted.has_pending_release() && !deleted.forgotten(Ino(8)));
+        assert_eq!(deleted.take(), [Ino(7)]);
     }
 }
