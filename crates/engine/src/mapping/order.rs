@@ -42,7 +42,7 @@ impl MapCache {
         self.order_due = self.inserted + Self::order_interval(self.capacity);
     }
 
-    /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all others.
+    /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all entries.
     pub(super) fn sort_nodes(&mut self) {
         let (anchor, len) = (self.anchor(), self.len as usize);
         let mut old_nodes = room(len);

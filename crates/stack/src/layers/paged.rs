@@ -93,7 +93,7 @@ pub struct Published {
     pub dirty_share: f64,
     /// Treatment of dirty entries in a power cut.
     pub durability: DirtyEntries,
-    /// True if metadata blocks are cleaned like all others.
+    /// True if metadata blocks are cleaned like all other blocks.
     pub cleans_metadata: bool,
     /// True if checkpoints are taken.
     pub checkpoints: bool,
@@ -149,7 +149,7 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub counter_choices: Option<u32>,
-    /// True if metadata blocks are cleaned like all others; otherwise they are erased once they have no valid pages. Default false
+    /// True if metadata blocks are cleaned like all other blocks; otherwise they are erased once they have no valid pages. Default false
     /// for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleans_metadata: Option<bool>,

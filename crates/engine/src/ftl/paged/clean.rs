@@ -63,7 +63,7 @@ impl<F: Flash> PagedFtl<F> {
         if self.space.looked_at_dead == looked_at {
             return Ok(());
         }
-        // Erasing a block may add others to the list, which are examined later.
+        // Erasing a block may add blocks to the list, which are examined later.
         self.space.looked_at_dead = looked_at;
         let dead = std::mem::take(&mut self.space.dead);
         for (at, &block) in dead.iter().enumerate() {

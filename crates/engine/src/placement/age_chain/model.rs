@@ -244,7 +244,7 @@ mod tests {
         assert!(cyclic(0.9, 0.1, 1.3).unwrap() > cyclic(1.0, 1.0, 1.3).unwrap(), "a queue suffers from skew");
     }
 
-    /// Returns a distribution in which half of the intervals are `short` pages and the others around `long`.
+    /// Returns a distribution in which half of the intervals are `short` pages and the other half around `long`.
     fn two_kinds(short: u64, long: u64, epoch: u64) -> Distribution {
         let mut intervals = Intervals::new(10, epoch);
         for at in 0..1000 {
