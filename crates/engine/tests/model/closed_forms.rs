@@ -25,10 +25,10 @@ pub fn fifo(load: f64) -> f64 {
 
 /// Exactly greedy cleaning of blocks of finite size.
 ///
-/// Let victims hold x valid pages on average, j = ceil(x). A block with k valid pages loses one of them after b rho N / (k E)
-/// victims, E = b - x. Blocks pass through the levels b, b - 1, .. j + 1 and a share j - x of them through level j as
-/// well before they are taken, so that N = (b rho N / E) (1/b + .. + 1/(j+1) + (j - x)/j), linear in x for each j.
-/// The same balance as in Desnoyers, ACM TOS 10(2), 2014, sec. 4, without its smoothing over j.
+/// Let victims hold x valid pages on average, j = ceil(x). A block with k valid pages loses one of them after b rho N /
+/// (k E) victims, E = b - x. Blocks pass through the levels b, b - 1, .. j + 1, and a share j - x of them also through
+/// level j, before they are taken. Therefore N = (b rho N / E) (1/b + .. + 1/(j+1) + (j - x)/j), linear in x for each
+/// j. This is the balance of Desnoyers, ACM TOS 10(2), 2014, sec. 4, without its smoothing over j.
 pub fn greedy(load: f64, pages: u32) -> f64 {
     let b = f64::from(pages);
     let valid = b * load;

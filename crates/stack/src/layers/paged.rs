@@ -390,8 +390,8 @@ impl<D: PagedDesign> Paged<D> {
     }
 }
 
-/// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not fit:
-/// spare-area records, the table in flash, block states, and cached entries with their lists.
+/// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not
+/// fit. They are spare-area records, the table in flash, block states, and cached entries with their lists.
 pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
     let geometry = &device.geometry;
     let (pages, blocks) = (geometry.pages(), u64::from(geometry.blocks()));

@@ -115,8 +115,9 @@ impl Model<'_> {
         Some(Chain { hot: hot.blocks, sizes: sizes.to_vec(), valid, write_amplification })
     }
 
-    /// Returns the write amplification of the last group alone: a queue of hot pages, with intervals below 0.7 of the
-    /// mean, and cold pages (Desnoyers, ACM TOS 10(2), 2014). `spread` is the ratio of its pages to its valid pages.
+    /// Returns the write amplification of the last group alone, a queue of hot and cold pages (Desnoyers, ACM TOS
+    /// 10(2), 2014). Hot pages have intervals below 0.7 of the mean. `spread` is the ratio of its pages to its valid
+    /// pages.
     fn last_group(&self, age: f64, spread: f64) -> Option<f64> {
         if spread <= 1.0 {
             return None;
