@@ -35,6 +35,7 @@ enum Rule {
 }
 
 /// A case that is allowed to break a rule.
+#[derive(Clone, Copy)]
 struct Exception {
     rule: Rule,
     /// Path or folder, from the root of the repository.
@@ -67,21 +68,26 @@ struct Case {
     text: String,
 }
 
-/// Fails if there are cases without exception, or exceptions without case.
-fn require_none(rule: Rule, cases: &[Case], allowed: &str) {
-    let of_rule: Vec<&Exception> = EXCEPTIONS.iter().filter(|exception| exception.rule == rule).collect();
+/// Returns a complaint for each case without exception, and for each exception without case.
+fn complaints(exceptions: &[Exception], rule: Rule, cases: &[Case], allowed: &str) -> Vec<String> {
+    let of_rule: Vec<&Exception> = exceptions.iter().filter(|exception| exception.rule == rule).collect();
     let excepts = |exception: &Exception, case: &Case| {
         case.path.starts_with(exception.path) && case.text.contains(exception.words)
     };
     let forbidden = cases.iter().filter(|case| !of_rule.iter().any(|exception| excepts(exception, case)));
-    let mut complaints: Vec<String> =
-        forbidden.map(|case| format!("{}:{}: \"{}\": {allowed}", case.path, case.line, case.text)).collect();
     let unused = of_rule.iter().filter(|exception| !cases.iter().any(|case| excepts(exception, case)));
-    complaints.extend(unused.map(|exception| {
-        let Exception { path, words, reason, .. } = exception;
+    let unused = unused.map(|Exception { path, words, reason, .. }| {
         format!("{path}: remove the exception for \"{words}\" ({reason}) from language.rs: no such case")
-    }));
-    refuse(&complaints);
+    });
+    forbidden
+        .map(|Case { path, line, text }| format!("{path}:{line}: \"{text}\": {allowed}"))
+        .chain(unused)
+        .collect()
+}
+
+/// Fails if there are cases without exception, or exceptions without case.
+fn require_none(rule: Rule, cases: &[Case], allowed: &str) {
+    refuse(&complaints(EXCEPTIONS, rule, cases, allowed));
 }
 
 /// A paragraph or list item of a comment.
@@ -369,4 +375,17 @@ fn rules_find_their_cases() {
     let lengths = |text| sentences(text).into_iter().map(|(words, _)| words).collect::<Vec<_>>();
     assert_eq!(lengths("One, two: three (at 1.5). `a b` + four; five. 0 if none."), [5, 3, 3]);
     assert_eq!(cells("| a | `b \\| c` |"), ["a", "`b | c`"]);
+}
+
+#[test]
+fn exceptions_without_case_are_refused() {
+    let exception = Exception { rule: Rule::Function, path: "a/", words: "what_if", reason: "a name" };
+    let case = |path: &str, text: &str| Case { path: path.to_owned(), line: 7, text: text.to_owned() };
+    let found = |cases: &[Case]| complaints(&[exception], Rule::Function, cases, "rename it");
+    assert_eq!(found(&[case("a/b.rs", "what_if_free")]), [""; 0]);
+    let expected = [
+        "b.rs:7: \"what_if\": rename it",
+        "a/: remove the exception for \"what_if\" (a name) from language.rs: no such case",
+    ];
+    assert_eq!(found(&[case("b.rs", "what_if")]), expected);
 }
