@@ -127,7 +127,7 @@ impl Recorder {
         }
     }
 
-    /// Records the operations after `mark` in `batch`; returns the memory of the stretches that this completed, in bytes.
+    /// Records the operations after `mark` in `batch`; returns the memory of the stretches that this call completed, in bytes.
     pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> usize {
         let shift = |end: u32| (self.open.pages.len() + end as usize - mark.pages) as u32;
         // The last run before the mark may continue after it.
@@ -141,7 +141,7 @@ impl Recorder {
         if self.open.pages.len() < STRETCH_PAGES { 0 } else { self.close() }
     }
 
-    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this completed, in bytes.
+    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this call completed, in bytes.
     pub fn skip(&mut self, skipped: u64) -> usize {
         if skipped == self.open.skipped {
             return 0;

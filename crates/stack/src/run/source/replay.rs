@@ -352,7 +352,7 @@ impl Source for TraceReplay {
 struct Passes {
     /// `None` if no pass is stored.
     key: Option<Key>,
-    recording: Option<Recording>,
+    recording: Option<Box<Recording>>,
     /// Operations of each further pass, and the position of the next one.
     known: Option<(Arc<MappedTrace>, Position)>,
 }

@@ -65,7 +65,7 @@ static TRACES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 pub enum Claim {
     Known(Arc<MappedTrace>),
     /// No run has recorded it; the caller may do so.
-    Record(Recording),
+    Record(Box<Recording>),
     /// Another run is recording it, or it is too large.
     Unavailable,
 }
@@ -76,7 +76,8 @@ impl Claim {
         let mut traces = lock();
         let Some(at) = traces.iter().position(|entry| entry.key == *key) else {
             traces.push(Entry { key: key.clone(), state: State::InTheMaking, bytes: 0 });
-            return Claim::Record(Recording { key: key.clone(), recorder: Recorder::default(), kept: false });
+            let recording = Recording { key: key.clone(), recorder: Recorder::default(), kept: false };
+            return Claim::Record(Box::new(recording));
         };
         let entry = traces.remove(at);
         let claim = match &entry.state {
