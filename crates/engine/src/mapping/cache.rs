@@ -323,8 +323,8 @@ impl MapCache {
         }
     }
 
-    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if it is dirty. Returns
-    /// `None` in a small cache, which is not worth prefetching. For prefetching only.
+    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if it is dirty.
+    /// Returns `None` in a small cache, which is not worth prefetching. For prefetching only.
     #[inline(always)]
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.ahead.node(removals));

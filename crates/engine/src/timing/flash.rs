@@ -264,7 +264,7 @@ impl Flash {
         self.waiting += waiting;
         for &id in created {
             let node = &self.nodes[id];
-            // If requests wait, simultaneous arrivals must stay in order of their numbers.
+            // If some of the nodes wait, simultaneous arrivals must stay in order of their numbers.
             if node.waits > 0 {
                 continue;
             } else if waiting == 0 && node.release_ns <= now_ns {

@@ -54,9 +54,9 @@ const NONE: MetadataConfig = MetadataConfig {
 ///   data, all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: three segments of data
 ///   (directories and short-lived data; other data; long-lived data and all that cleaning moves) and three of nodes in
 ///   the same way.
-/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with every
-///   change, because it holds the time. Here the log is one file; its inode and direct nodes share one active log; the other logs are open
-///   all the same.
+/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with
+///   every change, because it holds the time. Here the log is one file; its inode and direct nodes share one active
+///   log; the other logs are open all the same.
 /// - `fsync` writes the nodes that changed, and the log is walked after a power cut; with `active_logs=2` it takes a
 ///   checkpoint instead (`fs/f2fs/file.c`, `need_do_checkpoint`, `CP_SPEC_LOG_NUM`).
 /// - Bytes between checkpoints: assumed. The kernel's default is every 60 s, or when space or memory runs short.

@@ -149,8 +149,8 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub counter_choices: Option<u32>,
-    /// True if metadata blocks are cleaned like all other blocks; otherwise they are erased once they have no valid pages. Default false
-    /// for gecko.
+    /// True if metadata blocks are cleaned like all other blocks; otherwise they are erased once they have no valid
+    /// pages. Default false for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleans_metadata: Option<bool>,
     /// True if a checkpoint is taken after as many insertions and updates of the cache as it has entries; default true for gecko.

@@ -1,7 +1,7 @@
 //! Conflicts between features, each with the physical reason; no other place lists them.
 //!
-//! A row states that one feature conflicts with some other features; the error names the key of the first. Rows are checked in
-//! order.
+//! A row states that one feature conflicts with some other features; the error names the key of the first. Rows are
+//! checked in order.
 
 /// Features that one layer cannot have at the same time.
 #[derive(Clone, Copy, Debug)]

@@ -91,7 +91,7 @@ fn yes() -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingDigests {
-    /// Error: the run stops.
+    /// The run ends with an error.
     #[default]
     Error,
     /// Each of its pages has unique contents.
@@ -102,7 +102,7 @@ pub enum MissingDigests {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backwards {
-    /// Error: the run stops.
+    /// The run ends with an error.
     #[default]
     Error,
     /// It arrives at the same time as the request before it.

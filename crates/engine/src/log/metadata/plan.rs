@@ -235,7 +235,8 @@ impl MetadataPlan {
         ]
     }
 
-    /// Returns the number of entries by which the first page of the table with this key is smaller than its other pages.
+    /// Returns the number of entries by which the first page of the table with this key is smaller than its other
+    /// pages.
     fn missing_entries(&self, key: &str) -> u32 {
         let layout = &self.layout;
         match key {

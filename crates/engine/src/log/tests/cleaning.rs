@@ -115,8 +115,8 @@ fn moved_pages_without_room_go_back_into_the_victim() {
     // Page 3 is moved next to page 8.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["(2) (4) (5)", "6 7 0", "8 3 -", "1 4 5", "2 - -"]);
-    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the other two go back. Block 0, which has
-    // no live pages, becomes the host's.
+    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the other two go back. Block 0, which
+    // has no live pages, becomes the host's.
     drive.write(&[2, 2]);
     drive.write(&[2]);
     assert_eq!(drive.cleaned()[0], 5, "block 0 was the next, and held nothing");
