@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a build costs: seconds of processors and of the clock.
+"""Cost of a build, in seconds of processor time and of wall-clock time.
 
     scripts/build_cost.py changes [--release]     one line changed in a victim policy, a trace format, the theory
     scripts/build_cost.py fresh [COMMIT] [--target demo --target test]

@@ -95,7 +95,7 @@ class Client:
 
 
 class Model:
-    """What each page may hold; the first is what it should."""
+    """Possible contents of each page, the expected content first."""
 
     def __init__(self, pages, keeps):
         """Of a drive that keeps writes, flushed trims, and trims."""

@@ -37,25 +37,25 @@ TESTS = {
 
 
 def mutants_of(room, files):
-    """What tells cargo-mutants which files to change."""
+    """Return the cargo-mutants command that changes these files of a room, or all its files."""
     chosen = (f"--file={ENGINE}/{file}" for file in files or [f"{room}.rs", f"{room}/**/*.rs"])
     return ["cargo", "mutants", "--package", PACKAGE, *chosen]
 
 
 def tests_of(room):
-    """What tells the tests which of them belong to a room: modules of other rooms may have the name of this one."""
+    """Return the arguments that select the tests of a room. Modules of other rooms with the same name are skipped."""
     others = (f"{other}::{within}{room}::" for other in ROOMS for within in ("", "tests::"))
     return [f"{room}::", "--", *(f"--skip={other}" for other in others)]
 
 
 def size(room):
-    """How many mutants a room has."""
+    """Return the number of mutants of a room."""
     listed = subprocess.run([*mutants_of(room, None), "--list"], check=True, capture_output=True, text=True)
     return len(listed.stdout.splitlines())
 
 
 def outcomes(output):
-    """What became of each mutant of a run: file, name, verdict."""
+    """Yield file, name and verdict of each mutant of a run."""
     for outcome in json.loads((output / "mutants.out" / "outcomes.json").read_text())["outcomes"]:
         if outcome["scenario"] != "Baseline":
             mutant = outcome["scenario"]["Mutant"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the licences of all crates that are compiled into the program, for those who pass it on.
+"""Print the licences of all crates that are compiled into the program, for its redistribution.
 
     usage: third_party.py [--target TRIPLE] [--package NAME]
 

@@ -1,8 +1,8 @@
 """The documentation site: the documents of this repository, where they are, as one web site. `make site` builds it.
 
 Nothing is copied. The folder of sources is the repository's root, so that pages link to each other as they do in a
-checkout; what is made from code or from results stands in `pages.py`, and where each page stands among the others in
-the lists of `docs/index.md`, which readers of the repository use as well.
+checkout; `pages.py` generates pages from code and results. The lists of `docs/index.md`, which readers of the repository
+use as well, give the order of the pages.
 """
 
 import sys

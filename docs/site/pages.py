@@ -1,4 +1,4 @@
-"""What the site adds to the documents: where a page stands, and what is made from code and results.
+"""Additions of the site to the documents: the place of a page, and pages generated from code and results.
 
 A comment alone in a line of a document says that something stands there in the site: `<!-- gallery -->`,
 `<!-- commands -->`, `<!-- python -->`. Readers of the repository do not see it.

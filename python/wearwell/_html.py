@@ -27,7 +27,7 @@ def figures(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Make a table whose first column names its rows; the others hold numbers."""
+    """Make a table whose first column names its rows; the other columns hold numbers."""
     head = "".join(
         f"<th scope='col' style='text-align:{'right' if at else 'left'};{_CELL}'>{html.escape(name)}</th>"
         for at, name in enumerate(columns)

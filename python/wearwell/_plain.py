@@ -112,7 +112,7 @@ def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
     if not all(steps):
         raise ScenarioError(f"{key}: is no key; write for example device.capacity or log[0].victim", key)
     if key in SOURCES:
-        # A source of writes replaces the others.
+        # A source of writes replaces all other sources.
         for other in SOURCES:
             if other != key:
                 scenario.pop(other, None)

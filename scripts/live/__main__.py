@@ -1,6 +1,6 @@
 """Try file systems that live on a simulated drive: by fio's verification, by fsx, and by killing the drive's server.
 
-What a suite needs and is not here is said in the last lines.
+The last lines list missing requirements of suites.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def arguments():
 def main():
     """Run the suites, one after the other, and end with 1 if one failed."""
     settings = arguments()
-    # What is mounted is unmounted on the ordinary way out, whoever ends it.
+    # Signals end the program by an exception, so that mounts are unmounted as at its ordinary end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit("ended"))
     return verdicts.all_of(trials.ALL, settings.suite, settings, settings.output)

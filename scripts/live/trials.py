@@ -19,7 +19,7 @@ LIMIT_S = 600
 
 
 class Replacements(kills.Replacements):
-    """The same where a new name is safe once its directory is synchronised, and not before."""
+    """Replacements of files on systems where a new name is durable only after fsync of its directory."""
 
     def take(self, step):
         """Take the step."""

@@ -1,4 +1,4 @@
-"""What works in a guest while its disk's server is killed: compares what is there with what was acknowledged, and goes on.
+"""Programs that write in a guest while the server of its disk is killed. They compare files with acknowledged steps, and go on.
 
     writer.py ROOT SEED STEPS compare|go on
 

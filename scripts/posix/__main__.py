@@ -1,6 +1,6 @@
-"""Try a mounted NVMFS by suites that others wrote, by filling it, and by killing it.
+"""Test a mounted NVMFS by external suites, by filling it, and by killing it.
 
-What a suite needs and is not here is fetched; where that cannot be, the suite is left out, and the last lines say so.
+Missing requirements of a suite are fetched. If that fails, the suite is skipped, and the last lines say so.
 """
 
 import argparse

@@ -48,7 +48,7 @@ class Program:
         self.first = 0
 
     def random(self, step):
-        """Return what decides a step, the same whoever asks."""
+        """Return the random numbers of a step, which depend on the program, the seed and the step alone."""
         return random.Random(f"{type(self).__name__} {self.seed} {step}")
 
     def path(self, name):
@@ -156,7 +156,7 @@ class Overwrites(Newest):
 
 
 class Mapped(Overwrites):
-    """The same through shared memory and msync."""
+    """Overwrites through shared memory and msync."""
 
     BLOCKS = 64
 

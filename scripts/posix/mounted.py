@@ -15,7 +15,7 @@ PATIENCE_S = 120
 
 
 class Failure(Exception):
-    """What a suite found; the message says it."""
+    """Failure of a suite, with a message that describes it."""
 
 
 def run(command, **options):

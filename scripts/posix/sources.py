@@ -1,4 +1,4 @@
-"""Where suites that others wrote come from: a folder that is given, or their repositories, at commits that were tried."""
+"""Sources of external suites: a given folder, or the suites' repositories at tested commits."""
 
 import dataclasses
 import os
@@ -15,7 +15,7 @@ class Missing(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """Somebody's programs: built in a copy, from sources of which not a line is kept here."""
+    """External programs, built in a copy of their sources. The sources are not part of this repository."""
 
     name: str
     repository: str

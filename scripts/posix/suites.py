@@ -118,7 +118,7 @@ def kill(settings):
 
 
 def liar(settings):
-    """The same on a mount that loses what was written: the loss must be found."""
+    """The server is killed on a mount that loses written data: the loss must be found."""
     return kills.finds_a_loss(settings)
 
 

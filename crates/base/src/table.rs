@@ -8,7 +8,8 @@ pub use aligned::Table;
 #[cfg(target_os = "linux")]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
-/// The largest page that Linux is built with, a multiple of all others. A call that asks the system fails under valgrind.
+/// The largest page that Linux is built with, a multiple of all other page sizes. A call that asks the system fails
+/// under valgrind.
 #[cfg(target_os = "linux")]
 const LARGEST_PAGE_BYTES: usize = 64 << 10;
 

@@ -156,7 +156,8 @@ pub fn run_length(pages: &[Lpn]) -> usize {
     leading(pages, |at, page| page.0 == first.wrapping_add(at))
 }
 
-/// Returns the first and the last page if all others lie between them, as in a rising list; `None` for an empty list.
+/// Returns the first and the last page if all other pages lie between them, as in a rising list; `None` for an empty
+/// list.
 #[inline]
 pub fn ends(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
     let (first, last) = (*pages.first()?, *pages.last()?);

@@ -32,7 +32,7 @@ pub struct Overrides {
     /// Set any key; the value is TOML, or a bare word
     ///
     /// For example --set ftl.victim.choices=4, --set 'log[0].segment_size=2 MiB', --set measure.warm_up=10.0. Setting
-    /// one of several equivalent keys (spare_factor, over_provisioning, alpha, load) removes the others.
+    /// one of several equivalent keys (spare_factor, over_provisioning, alpha, load) removes the other keys.
     #[allow(rustdoc::broken_intra_doc_links, reason = "`log[0]` is shown in the help as it stands here")]
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

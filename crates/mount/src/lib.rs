@@ -100,7 +100,7 @@ const MOST_USUAL_THREADS: usize = 4;
 pub struct Options {
     /// Name of the source in the mount table.
     pub source: String,
-    /// Allows access to users other than the one who mounts.
+    /// Allows access to users other than the mounting user.
     pub allow_other: bool,
     /// Mounts read-only.
     pub read_only: bool,

@@ -31,7 +31,7 @@ fn is_root(of: INodeNo) -> bool {
     now(of).is_ok_and(|ino| ino == ROOT)
 }
 
-/// True if setting an attribute is an order to the file system. Only root and the user who mounted it may give orders.
+/// True if setting an attribute is an order to the file system. Only root and the owner of the mount may give orders.
 ///
 /// # Errors
 /// [`Error::NotPermitted`] for other users.

@@ -104,7 +104,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     fs.unlink(ROOT, b"large", &CALLER)?;
     println!("the large file removed, which the snapshots have: {:.0} us", us(begin.elapsed()));
-    // The newest snapshot passes down everything that the others need.
+    // The newest snapshot passes down everything that the older snapshots need.
     for name in ["third", "second", "first"] {
         delete(&mut fs, name)?;
     }

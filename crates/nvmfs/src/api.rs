@@ -311,8 +311,8 @@ pub struct Statistics {
 /// Link, unlink, removal and rename set the change time of the files that gain, lose or change a name, and the
 /// modification and change times of the directories.
 ///
-/// Reading (at least 1 byte, also at the end of the file) updates the access time in three cases: if it is not
-/// later than the modification time, not later than the change time, or at least [`RELATIME_NS`] old. Listing a
+/// Reading (at least 1 byte, also at the end of the file) updates the access time in three cases. The old access time
+/// is not later than the modification time, not later than the change time, or at least [`RELATIME_NS`] old. Listing a
 /// directory and reading a link update no times.
 ///
 /// # Access control lists

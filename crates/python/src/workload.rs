@@ -153,7 +153,7 @@ impl PythonWorkload {
             let problem = format!("page numbers of a workload must be integers, not {dtype}");
             return Err(PyTypeError::new_err(problem));
         }
-        // Reject negative numbers by their sign, all others by their value.
+        // Reject negative numbers by their sign, all other numbers by their value.
         match kind == "u" {
             true => self.checked::<u64>(&numpy.call_method1("ascontiguousarray", (array, "uint64"))?),
             false => self.checked::<i64>(&numpy.call_method1("ascontiguousarray", (array, "int64"))?),

@@ -124,7 +124,7 @@ impl PowerSwitch {
             let listen = move || {
                 while !ended.load(Ordering::SeqCst) {
                     let Ok((client, _)) = listener.accept() else { continue };
-                    // Errors of one client do not concern the others.
+                    // Errors of one client do not concern the other clients.
                     let _ = serve(&device, client, &ended);
                 }
             };

@@ -9,8 +9,8 @@
 //!
 //! - `pages` page writes of all layers together, host and cleaning, metadata included.
 //! - `ns/page` CPU time over these pages, including the workload generator.
-//! - `above` cost of a page written by the logs, as a multiple of a page in the FTL alone: the time beyond that of the
-//!   FTL's pages, which cost as much as in the FTL alone, over the pages of the logs. The goal is at most 1.
+//! - `above` cost of a page written by the logs, as a multiple of a page in the FTL alone. The time beyond that of the
+//!   FTL's pages, which cost as much as in the FTL alone, is divided by the pages of the logs. The goal is at most 1.
 //!
 //! Times are CPU time of the thread. On a shared machine times vary by half, ratios by a tenth.
 

@@ -23,8 +23,8 @@ use wearwell_engine::timing::Journal;
 /// Runs `scenario`, in timed mode if it has `timing`.
 ///
 /// # Errors
-/// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that reaches its end of life
-/// before the end of the run, or an observer that stops the run.
+/// Fails if the scenario cannot be built, or if a trace cannot be read or does not fit. Also fails if the drive reaches
+/// its end of life during the run, or an observer stops the run.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, Parts::default(), observer)
 }

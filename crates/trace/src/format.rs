@@ -36,7 +36,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Returns the format's options with the `given` values, and defaults for the others.
+    /// Returns the format's options with the `given` values, and defaults for the other options.
     pub(crate) fn settings(&self, given: &[(String, String)]) -> Result<Settings, TraceError> {
         Settings::new(self.name, self.options, given)
     }

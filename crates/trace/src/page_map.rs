@@ -9,7 +9,8 @@ use wearwell_base::table;
 /// Pages of one leaf. Sixteen values of four bytes fill one cache line.
 const LEAF_PAGES: u64 = 16;
 
-/// Leaves below this number are found in a table, others by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at most.
+/// Leaves below this number are found in a table, the other leaves by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at
+/// most.
 const NEAR_LEAVES: u64 = 1 << 24;
 
 /// Maximum table entries per existing leaf, in a compact map.

@@ -87,7 +87,7 @@ impl PageBatch {
     }
 
     /// Adds contents for the pages at the end of the batch that have none. `content` is called for written pages, in
-    /// order; all others get [`Content::UNKNOWN`].
+    /// order; all other pages get [`Content::UNKNOWN`].
     ///
     /// A source that knows contents calls this method for the pages that it appended, so that there is one content per page.
     pub fn dress(&mut self, mut content: impl FnMut(Lpn) -> Content) {

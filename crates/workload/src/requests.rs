@@ -164,7 +164,7 @@ pub(super) struct Mix {
     reads: u64,
     /// Draws from `reads` up to this threshold trim.
     reads_and_trims: u64,
-    /// Draws from `reads_and_trims` up to this threshold flush; all others write.
+    /// Draws from `reads_and_trims` up to this threshold flush; all higher draws write.
     no_writes: u64,
     lengths: Lengths,
     trim_lengths: Lengths,

@@ -31,8 +31,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 /// Tests the abstract's percentages in several readings of the text. 51 %: share of the RAM bitmap in the recovery time
-/// (section 1). 95 %: share of the bitmap in the RAM of a larger drive; or reduction of RAM by the proposals of section
-/// 5.3, larger blocks or a sample of the counters.
+/// (section 1). 95 %: share of the bitmap in the RAM of a larger drive, or reduction of RAM by one of the proposals of
+/// section 5.3 (larger blocks, a sample of the counters).
 fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
     let percent =
         |share: f64, least: f64, what: &str| (format!("{what}: {:.1}", 100.0 * share), share >= least);
@@ -135,8 +135,8 @@ fn recovery_table(drive: &FtlDrive) -> Table {
     table
 }
 
-/// Returns the values that the text of section 2 and footnote 7 print for the paper's drive, with the times of section
-/// 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
+/// Returns the values that the text of section 2 and footnote 7 print for the paper's drive. The times are those of
+/// section 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
 fn section_2(drive: &FtlDrive) -> Table {
     let (pages, translation) = (drive.physical_pages() as f64, drive.translation_pages() as f64);
     let directory = mib(4 * drive.translation_pages());

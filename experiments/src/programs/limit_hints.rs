@@ -1,9 +1,9 @@
 //! Upper limit of the benefit of hints for a log on a log: how much could the upper log save if it told the drive all
 //! its future operations?
 //!
-//! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording:
-//! unchanged, with the log's streams as hints, and with a placement and a victim policy that know all future writes and
-//! trims, which is more than any hint can express.
+//! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording
+//! three times: unchanged, with the log's streams as hints, and with policies that know the future. These are a
+//! placement and a victim policy that know all future writes and trims, which is more than any hint can express.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};

@@ -1,5 +1,5 @@
 //! Distance of each placement without knowledge of the future from the lower bound, for loads with which our placement
-//! was tuned and for others.
+//! was tuned and for other loads.
 //!
 //! Synthetic loads in the steady state, and one pass through each trace of the folder in `WEARWELL_TRACES` after the
 //! drive was filled, so that a placement cannot benefit from an earlier pass.

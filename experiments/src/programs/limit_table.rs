@@ -327,7 +327,7 @@ fn knows((placement, victim): (&str, &str)) -> bool {
     placement.foresees() || victim.foresees()
 }
 
-/// Returns the pair with the least write amplification among those that know the future, or among all others.
+/// Returns the pair with the least write amplification among those that know the future, or among those that do not.
 fn best_of(drive: &Found<'_>, knowing: bool) -> Option<((&'static str, &'static str), f64)> {
     let known = drive.pairs.iter().filter(|&&pair| knows(pair) == knowing);
     let measured = known.filter_map(|&pair| Some((pair, drive.mean(pair)?)));

@@ -26,7 +26,7 @@ const fn panel(name: &'static str, upper_spare: f64) -> Panel {
 }
 
 /// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the reserve becomes known to
-/// the FTL in different ways: each page is trimmed when it is invalidated; the log keeps a fifth of its segments
+/// the FTL in different ways. Each page is trimmed when it is invalidated; or the log keeps a fifth of its segments
 /// erased; or the log takes 10 % of a smaller space, and the FTL has the rest.
 const PANELS: [Panel; 5] = [
     panel("90", 0.1),

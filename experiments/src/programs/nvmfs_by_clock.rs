@@ -199,7 +199,7 @@ fn statements(rows: &[Row]) -> Statements {
     let named = |row: &Row| format!("{} over {}", row.name(), row.file_system);
     let all = rows.iter().filter_map(|row| Some((named(row), faster_percent(rows, row)? > 0.0)));
     statements.check("NVMFS is faster than each", all);
-    // Compares the lowest utilisation with the others.
+    // Compares the lowest utilisation with the higher ones.
     let pairs = |file_system: &'static str| {
         let low = move |high: &Row| {
             let same = |row: &&Row| row.workload == high.workload && row.file_system == high.file_system;

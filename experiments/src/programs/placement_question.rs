@@ -29,7 +29,7 @@ const PLACEMENTS: [(&str, &str); 9] = [
     ("age_classes", "\"age_classes\""),
 ];
 
-/// Index of the placement that the others are compared with.
+/// Index of the placement that the other placements are compared with.
 const BLIND: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {

@@ -22,10 +22,10 @@ const SPARE_FACTOR: f64 = 0.1;
 
 /// Returns the spare factor of a drive on which a share `t` of the requests trims.
 ///
-/// The probabilities that a request to a page is a trim or a write are `t` and `1 - t`, for any law, so a share `1 -
-/// t` of the pages holds data. A page with data is invalidated at the same rate per host write as on a drive with
-/// only that many logical pages: with `U` uniform pages at rate `1 / U` per request, including trims, that is `1 /
-/// (U (1 - t))` per write.
+/// The probabilities that a request to a page is a trim or a write are `t` and `1 - t`, for any law, so a share `1 - t`
+/// of the pages holds data. A page with data is invalidated at the same rate per host write as on a drive with only
+/// that many logical pages. With `U` uniform pages at rate `1 / U` per request, including trims, that is `1 / (U (1 -
+/// t))` per write.
 fn effective_spare_factor(trim_ratio: f64) -> f64 {
     1.0 - (1.0 - SPARE_FACTOR) * (1.0 - trim_ratio)
 }

@@ -153,7 +153,7 @@ fn cell(figure: &Figure, at: usize) -> String {
     }
 }
 
-/// Formats whole numbers in full, others with four digits.
+/// Formats whole numbers in full, other numbers with four digits.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { four_digits(value) }
 }

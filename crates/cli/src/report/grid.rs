@@ -116,7 +116,7 @@ fn hanging_indent(line: &str) -> usize {
 /// A table before it is drawn.
 #[derive(Clone)]
 struct Columns {
-    /// Column titles; empty if the first column names the contents of the others.
+    /// Column titles; empty if the first column names the contents of the other columns.
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     right: Vec<usize>,

@@ -34,7 +34,8 @@ pub fn as_table(found: &Policies) -> String {
     text
 }
 
-/// Returns the table of placements and victim policies that were run, the best first, and the losses of the others.
+/// Returns the table of placements and victim policies that were run, the best first, and the losses of the other
+/// pairs.
 fn policies(found: &Policies) -> String {
     let mut run: Vec<(&PolicyRow, &Measured)> =
         found.rows.iter().filter_map(|row| Some((row, row.outcome.as_ref().ok()?))).collect();

@@ -103,7 +103,7 @@ pub enum Detect {
     Nothing,
     /// Every page that the host writes.
     EveryPage,
-    /// One page of each request, and the others only if that page is found.
+    /// One page of each request, and the other pages only if that page is found.
     Sample,
     /// Every page by a weak hash, and by the full hash only if the weak hash is found.
     PreHash {
@@ -219,7 +219,7 @@ kind! {
 }
 
 kind! {
-    /// One page of each request is hashed; the others are hashed only if that page is already stored.
+    /// One page of each request is hashed; the other pages are hashed only if that page is already stored.
     ///
     /// The sample is chosen by content, so that a repeated request is sampled at the same page. According to memory
     /// of the paper, CA-FTL takes the page whose first four bytes are the largest number. Here it is the page with

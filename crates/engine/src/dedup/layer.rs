@@ -109,7 +109,7 @@ impl<L: Layer<Content>> Dedup<L> {
         &self.sharing
     }
 
-    /// Returns the index of the request's page that is hashed first, and the treatment of the others.
+    /// Returns the index of the request's page that is hashed first, and the treatment of the other pages.
     fn sample(&mut self, data: &[Content]) -> (usize, Look) {
         let highest = |at: &usize| (mix(data[*at].0), std::cmp::Reverse(*at));
         let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };

@@ -216,8 +216,8 @@ fn put_words(words: &[u64], bytes: &mut [u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Writes the note of a run's page: its index and number of entries; on the first and the last page the run's
-/// preamble; on the last page also the number of pages and a checksum of the other pages' locations.
+/// Writes the note of a run's page: its index and number of entries. The first and the last page also have the run's
+/// preamble. The last page also has the number of pages and a checksum of the other pages' locations.
 fn put_run(page: &GeckoPage, entries: u32, writer: &mut Writer<'_>) {
     let preamble = page.preamble.or(page.postamble.as_ref().map(|last| last.preamble));
     let flags =
@@ -267,10 +267,10 @@ fn take_run(
 }
 
 impl DecodedRun {
-    /// Returns the lists that the last page of a run has in the simulation, the first keys and the locations of the
-    /// other pages. `first_keys` and `places` are those of the pages found, in the order of their index. If pages
-    /// have moved since the last page was written, the old locations are unknown, and all are returned as
-    /// [`Slot::NONE`]; only this fact is needed.
+    /// Returns the lists that the last page of a run has in the simulation: the first keys and the locations of the
+    /// other pages. `first_keys` and `places` are those of the pages found, in the order of their index. If pages have
+    /// moved since the last page was written, the old locations are unknown, and all are returned as [`Slot::NONE`];
+    /// only this fact is needed.
     pub fn lists(&self, first_keys: &[Option<u64>], places: &[Slot]) -> (Box<[u64]>, Box<[Slot]>) {
         let key = |at: usize| first_keys.get(at).copied().flatten().unwrap_or(0);
         let keys = (0..self.pages as usize).map(key).collect();

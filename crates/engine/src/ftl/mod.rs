@@ -57,9 +57,9 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
         remains: Self::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
 
-    /// Recovers like [`Restart::restart`], but after a power cut in which a battery, if there is one, did not work:
-    /// data that it would have written is searched for in flash, as in a drive without battery. Acknowledged trims
-    /// may be lost if they were only in RAM.
+    /// Recovers like [`Restart::restart`], but after a power cut in which a battery, if there is one, did not work.
+    /// Data that the battery would have saved is searched for in flash, as in a drive without battery. Acknowledged
+    /// trims may be lost if they were only in RAM.
     #[allow(clippy::type_complexity)]
     fn restart_unsaved(
         settings: &Self::Settings,

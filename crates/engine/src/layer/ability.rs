@@ -337,8 +337,8 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for
-    /// all others.
+    /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for all
+    /// other commands.
     pub fn unable(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {

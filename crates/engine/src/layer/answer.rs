@@ -31,8 +31,8 @@ pub struct ZoneState {
     pub is_finished: bool,
     /// True if the zone can be read and reset, but not written.
     pub is_offline: bool,
-    /// Limit of open zones, if it prevents the zone from being written: the zone is empty, and this many others are
-    /// open.
+    /// Limit of open zones, if it prevents the zone from being written: the zone is empty, and this many other zones
+    /// are open.
     pub open_limit: Option<u32>,
 }
 

@@ -11,7 +11,7 @@ pub enum LayerError {
         /// Number of pages of the layer.
         pages: u32,
     },
-    /// So many blocks have worn out that the rest cannot hold the logical pages and still be cleaned.
+    /// Too many blocks have worn out: the rest cannot hold the logical pages and still be cleaned.
     #[error("end of life: {usable_blocks} usable blocks are left, {needed_blocks} are needed")]
     EndOfLife {
         /// Blocks that still work.

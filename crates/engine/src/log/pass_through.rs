@@ -19,7 +19,8 @@ pub struct PassThrough<P> {
 }
 
 impl<P: Payload> PassThrough<P> {
-    /// Exposes the first `logical_pages` pages of `lower`; the layer built on this one may use the others for itself.
+    /// Exposes the first `logical_pages` pages of `lower`; the layer built on this one may use the other pages for
+    /// itself.
     pub fn new(lower: BoxedLayer<P>, logical_pages: u32) -> Self {
         assert!(logical_pages <= lower.logical_pages(), "pages that the layer below does not have");
         PassThrough {

@@ -1,7 +1,7 @@
 //! Resumption of cleaning that a power cut interrupted. It must finish before anything else is written.
 //!
 //! Between two requests, the pool has as many erased blocks as cleaning needs. Cleaning takes erased blocks and gives
-//! back the victim; after a power cut in between, the pool is short, and the free pages of the open blocks are needed
+//! back the victim. After a power cut in between, the pool is short, and the free pages of the open blocks are needed
 //! for the rest of the victim's pages. If other writes used these pages, the drive could never free a block again.
 
 use super::directory::Directory;

@@ -22,7 +22,7 @@ impl Ahead {
         Ahead { nodes: [anchor; LENGTH], followed: [anchor; LENGTH], first: 0 }
     }
 
-    /// Returns the entry that will be evicted after `removals` others.
+    /// Returns the entry that will be evicted after `removals` other entries.
     #[inline(always)]
     pub fn node(&self, removals: usize) -> u32 {
         self.nodes[(self.first + removals) % LENGTH]

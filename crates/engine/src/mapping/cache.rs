@@ -323,17 +323,17 @@ impl MapCache {
         }
     }
 
-    /// Returns the page of the entry that will probably be evicted after `removals` others, if it is dirty. Returns
-    /// `None` in a small cache, which is not worth prefetching. For prefetching only.
+    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if it is dirty.
+    /// Returns `None` in a small cache, which is not worth prefetching. For prefetching only.
     #[inline(always)]
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.ahead.node(removals));
         (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
-    /// Returns the pages of the dirty entries that will probably be synchronised after so many others, if the number
-    /// of dirty entries is limited, so that the oldest are written first. Returns `None` in a small cache. Also
-    /// prefetches a more distant entry. For prefetching only.
+    /// Returns the pages of the dirty entries that will probably be synchronised after `others` other pages. These
+    /// exist if the number of dirty entries is limited, so that the oldest are written first. Returns `None` in a small
+    /// cache. Also prefetches a more distant entry. For prefetching only.
     #[inline(always)]
     pub fn dirty_written_after<const N: usize>(&self, others: [usize; N]) -> [Option<Lpn>; N] {
         let mut found = [None; N];

@@ -1,9 +1,9 @@
 //! Sorting of the cache's nodes in the order of the queue.
 //!
 //! The node of an evicted entry is reused for the next inserted one. As long as no entry is used again, the nodes are
-//! therefore in memory in the order of the queue: the next entry to evict is where the CPU's prefetcher expects it,
-//! and so are its neighbours in the order of writes. Each use takes an entry out of this order. After many uses, all
-//! nodes are sorted again; the interval is so long that this costs almost nothing.
+//! therefore in memory in the order of the queue. The next entry to evict is where the CPU's prefetcher expects it, and
+//! so are its neighbours in the order of writes. Each use takes an entry out of this order. After many uses, all nodes
+//! are sorted again; the interval is so long that this costs almost nothing.
 
 use super::ahead::Ahead;
 use super::cache::MapCache;
@@ -42,7 +42,7 @@ impl MapCache {
         self.order_due = self.inserted + Self::order_interval(self.capacity);
     }
 
-    /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all others.
+    /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all entries.
     pub(super) fn sort_nodes(&mut self) {
         let (anchor, len) = (self.anchor(), self.len as usize);
         let mut old_nodes = room(len);

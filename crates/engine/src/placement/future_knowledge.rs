@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Streams, 2 or more; the last takes all pages that live longer than the others' time.
+    /// Streams, 2 or more; the last takes all pages whose lifetime exceeds the limits of the other streams.
     #[schemars(range(min = 2))]
     pub streams: u8,
 }
@@ -53,7 +53,7 @@ impl PlacementKind for Config {
 }
 
 /// Stream `i` takes pages that are invalidated within the `i + 1`th block of host writes from now; the last stream
-/// takes all others.
+/// takes all other pages.
 ///
 /// Pages that cleaning moves are placed by their remaining life. No memory is reported: no device could have this
 /// knowledge.

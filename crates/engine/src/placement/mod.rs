@@ -250,8 +250,8 @@ impl PlacementConfig {
         }
     }
 
-    /// Returns the frontier placements as their own type, for stores compiled for them. `None` for all others, which
-    /// are called for every page and lose little by dynamic dispatch.
+    /// Returns the frontier placements as their own type, for stores compiled for them. `None` for all other
+    /// placements, which are called for every page and lose little by dynamic dispatch.
     pub fn frontiers(&self) -> Option<Frontiers> {
         match self {
             Self::Single(_) => Some(Frontiers::single()),

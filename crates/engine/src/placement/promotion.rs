@@ -46,7 +46,7 @@ const UNWRITTEN: u8 = u8::MAX;
 /// Dynamic data clustering: a page begins in the lowest class; each host write promotes it by one, each move by
 /// cleaning demotes it by one. Stream 0 is the highest class.
 ///
-/// The default of six classes is that of Wang et al. (FAST 2022, sec. 4.1), who compare it with SepBIT. The paper's
+/// The default of six classes is that of Wang et al. (FAST 2022, sec. 4.1), which compares it with SepBIT. The paper's
 /// variant that promotes only early updates is not implemented. A trimmed page restarts in the lowest class.
 pub struct Promotion {
     streams: ClassStreams,

@@ -271,7 +271,8 @@ impl Clock {
         }
     }
 
-    /// Serves a request that is this single operation, if its end is known at once and it need not wait for others.
+    /// Serves a request that is this single operation, if its end is known at once and it need not wait for other
+    /// operations.
     #[inline]
     fn serve_at_once(&mut self, op: Op, pages: u32, single: &Single) -> bool {
         let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");

@@ -142,7 +142,7 @@ pub struct Flash {
     pub(super) engines: Vec<u64>,
     /// Nodes that arrive later, with the keys of their arrivals.
     pub(super) arrivals: BinaryHeap<Reverse<(u128, u32)>>,
-    /// Number of nodes that wait for others.
+    /// Number of nodes that wait for other nodes.
     pub(super) waiting: u64,
     pub(super) arrived: u64,
     pub(super) open: Vec<Open>,
@@ -264,7 +264,7 @@ impl Flash {
         self.waiting += waiting;
         for &id in created {
             let node = &self.nodes[id];
-            // If others wait, simultaneous arrivals must stay in order of their numbers.
+            // If some of the nodes wait, simultaneous arrivals must stay in order of their numbers.
             if node.waits > 0 {
                 continue;
             } else if waiting == 0 && node.release_ns <= now_ns {

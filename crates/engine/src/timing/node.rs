@@ -70,7 +70,7 @@ pub(super) struct Node {
     pub erases: u32,
     /// Next program of the same block on the same die, which must not arrive before this one.
     pub follower: u32,
-    /// True if the node waited for others and [`Nodes::before`] holds the time until its release.
+    /// True if the node waited for other nodes and [`Nodes::before`] holds the time until its release.
     pub has_before: bool,
     /// Earliest arrival.
     pub release_ns: u64,

@@ -48,7 +48,7 @@ pub struct Parts {
     pub transfer_ns: u64,
     /// Reading, programming and erasing.
     pub flash_ns: u64,
-    /// Suspending another operation for this one, or this one for others.
+    /// Suspending another operation for this one, or this one for other operations.
     pub suspend_ns: u64,
 }
 

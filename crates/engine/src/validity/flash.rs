@@ -53,7 +53,7 @@ pub struct Found {
     pub sequence: u64,
 }
 
-/// Returns the newest page of every label, sorted by label; discards all others.
+/// Returns the newest page of every label, sorted by label; discards all older pages.
 pub(super) fn newest_of_each(pages: &[Found], flash: &mut dyn ValidityFlash) -> Vec<Found> {
     let mut newest = pages.to_vec();
     newest.sort_unstable_by_key(|found| (found.label, std::cmp::Reverse(found.sequence)));

@@ -46,7 +46,7 @@ use crate::units::{BlockId, Slot};
 /// A store of invalid pages.
 ///
 /// The device's clock must advance between the erase of a block and the invalidation of one of its pages, as it does
-/// when the page is written: stores in flash use it to distinguish the periods between erases.
+/// when the page is written. Stores in flash use it to distinguish the periods between erases.
 ///
 /// A call that fails has either done nothing or all of its work; in both cases it may be repeated.
 pub trait PageValidity: Send {
@@ -90,9 +90,9 @@ pub trait PageValidity: Send {
     /// Returns the sequence number at which the store's buffer was last written: later reports are lost at a power
     /// failure. 0 at first; always `u64::MAX` if nothing is ever lost; always 0 if everything is lost.
     ///
-    /// To repeat lost reports, the caller must use the value from before the first repeated report until the buffer
-    /// is written after all of them: power may fail again, and reports repeated after the buffer was written are
-    /// older than its new value.
+    /// To repeat lost reports, the caller must use the value from before the first repeated report until the buffer is
+    /// written after all of them. Power may fail again, and reports repeated after the buffer was written are older
+    /// than its new value.
     fn durable_until(&self) -> u64;
 
     /// Returns the RAM of each structure, as in the device (GeckoFTL, Appendix B).

@@ -40,7 +40,7 @@ impl Victim for Config {
 /// the constant amortised cost.
 ///
 /// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
-/// scan is unknown: these blocks come after all others, with the highest number first.
+/// scan is unknown: these blocks come after all other blocks, with the highest number first.
 pub struct Greedy {
     /// Blocks with more valid pages than this are not watched.
     limit: u32,

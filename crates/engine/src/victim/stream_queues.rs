@@ -118,10 +118,10 @@ mod tests {
     fn streams_over_target_lose_their_oldest_blocks_in_order() {
         let (mut blocks, mut policy) = table(&[(1, 9), (0, 9), (2, 5), (1, 0), (0, 9), (2, 3), (1, 9)]);
         blocks.want(&[1, 2]);
-        // Stream 0 has two blocks and a target of one, stream 1 three and a target of two; then the emptiest of the
-        // others.
+        // Stream 0 has two blocks and a target of one, stream 1 three and a target of two; then the emptiest block of
+        // the other streams.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [1, 0, 5, 2]);
-        // No block of the others is left: the emptiest of all.
+        // No block of the other streams is left: the emptiest of all.
         assert_eq!(victims(&mut blocks, &mut policy, 3), [3, 4, 6]);
     }
 

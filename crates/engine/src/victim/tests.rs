@@ -440,7 +440,7 @@ impl Future for Writes {
 #[test]
 fn foresight_takes_the_block_that_would_wait_longest() {
     // Blocks 0 and 1 both have two invalid pages at write 12. Writes 13 and 14 invalidate the other pages of block 0;
-    // the others of block 1 stay valid.
+    // the other pages of block 1 stay valid.
     let written = vec![0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 4, 5, 8, 2, 3, 0, 1];
     let future = Foresight::new(Box::new(Writes(written.clone().into_iter())), 20, 20);
     let config = config(json!({"policy": "foresight", "look_ahead": 1.0}));

@@ -13,7 +13,7 @@ const BLOCKS: u32 = 96;
 const PAGES_PER_BLOCK: u32 = 16;
 const LOGICAL_PAGES: u32 = 1000;
 
-/// Number of pages that are written repeatedly; all others are written once.
+/// Number of pages that are written repeatedly; all other pages are written once.
 const HOT_PAGES: u32 = 100;
 
 type Ftl = PagedFtl<Nand<Content>>;

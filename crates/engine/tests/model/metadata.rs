@@ -121,7 +121,7 @@ fn map_in_the_log_is_appended_and_has_its_own_index() {
     // The page of the map opens the second segment; its index is another page.
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (2, 1, 3));
     write(&mut stack, &[0, 4, 8, 12]);
-    // Four pages of the map, the first two in one page of the index, the others in another.
+    // Four pages of the map, the first two in one page of the index, the last two in another.
     assert_eq!(metadata(&stack).map_pages, 2 + 4 + 2);
     let report = &reports(&stack).layers[0];
     assert_eq!(report.mapped_pages, 7, "the user's pages alone");

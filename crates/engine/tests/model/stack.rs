@@ -195,8 +195,8 @@ fn end_of_life_is_reported_through_the_upper_layer() {
     assert!(error.to_string().contains("end of life"), "{error}");
 }
 
-/// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014): deleting an upper segment that spans two
-/// lower ones leaves both half valid; deleting an aligned segment leaves no valid pages.
+/// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014). Deleting an upper segment that spans two
+/// lower segments leaves both half valid. Deleting an aligned segment leaves no valid pages.
 #[test]
 fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
     for (offset, blocks_hit, left) in [(0u32, 1, 0), (4, 2, 4)] {

@@ -89,7 +89,7 @@ fn reclaim() -> impl Strategy<Value = Reclaim> {
     ]
 }
 
-/// Draws a utilisation: a third of the stores are completely full, the others have any utilisation.
+/// Draws a utilisation: a third of the stores are completely full, the other stores have any utilisation.
 fn load() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(1.0), 2 => 0.0..1.0f64]
 }

@@ -50,7 +50,7 @@ fn remount(fs: Fs, is_closed: bool) -> Fs {
     Nvmfs::mount(nvram, ssd, Options::default()).unwrap().0
 }
 
-/// A page is added when all inodes before it are used, and freed when as many others are free besides.
+/// A page is added when all inodes before it are used, and freed when as many other inodes are free besides.
 #[test]
 fn inode_pages_are_added_and_freed_on_demand() {
     let mut fs = fresh();
@@ -94,7 +94,7 @@ fn create_and_remove_at_page_boundary_keeps_inode_pages() {
     }
 }
 
-/// The same number is never used twice with the same generation, even if its page was freed in between.
+/// No inode number is used twice with the same generation, even if its page was freed in between.
 #[test]
 fn inode_number_and_generation_are_never_reused_together() {
     let mut fs = fresh();

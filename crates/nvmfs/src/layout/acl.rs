@@ -23,7 +23,7 @@ enum Tag {
     User = 0x02,
     OwningGroup = 0x04,
     Group = 0x08,
-    /// Upper limit of the rights of all entries except the owner and others.
+    /// Upper limit of the rights of all entries except those of the owner and of other users.
     Mask = 0x10,
     Other = 0x20,
 }
@@ -47,8 +47,8 @@ struct Entry {
     id: u32,
 }
 
-/// A valid ACL: owner, users, owning group, groups, mask and others, in this order; the mask is required if
-/// there are users or groups.
+/// A valid ACL: owner, users, owning group, groups, mask and other users, in this order; the mask is required if there
+/// are users or groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acl {
     entries: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! Simple reference file system, for comparison with others.
+//! Simple reference file system, for comparison with other file systems.
 //!
 //! [`ModelFs`] holds everything in maps in memory and implements the documentation of
 //! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are

@@ -68,7 +68,7 @@ impl Inodes {
         numbers.for_each(|number| self.free.remove(number));
     }
 
-    /// True if these inodes are all free, and at least as many others are free too, so the next few files
+    /// True if these inodes are all free, and at least as many other inodes are free too, so the next few files
     /// do not need them.
     pub fn is_unneeded(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))

@@ -19,7 +19,7 @@ const RAMFS: u64 = 0x8584_58f6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Cache line write-back on persistent memory and on memory-backed file systems, [`Persistence::Msync`]
-    /// on all others.
+    /// on all other file systems.
     #[default]
     Auto,
     /// Cache line write-back. Without persistent memory, a power cut loses stores.

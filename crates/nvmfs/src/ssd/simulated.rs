@@ -27,8 +27,8 @@ enum Version {
 
 /// SSD with a volatile write cache that only a flush reliably empties.
 ///
-/// After a crash, each block written or trimmed since the last flush independently has its content at the
-/// flush, its content after any later write, or a mixture of these at a granularity of 512 bytes. Trimmed
+/// After a crash, each block written or trimmed since the last flush independently has one of several contents. These
+/// are the content at the flush, the content after any later write, or a mixture at a granularity of 512 bytes. Trimmed
 /// blocks read as 0xA5; after a crash without a flush in between, they may read as zeros instead.
 pub struct SimulatedSsd {
     /// Content as reads see it.

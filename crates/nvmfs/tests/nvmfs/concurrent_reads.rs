@@ -1,4 +1,4 @@
-//! Requests of many threads while others wait for the SSD, as on a mount: waiting happens without the lock, and
+//! Requests of many threads while other threads wait for the SSD, as on a mount: waiting happens without the lock, and
 //! the SSD is slow and sometimes fails. Each block that a read returns has the content written last, or one
 //! being written at the moment.
 

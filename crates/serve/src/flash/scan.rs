@@ -83,9 +83,9 @@ fn pages(bytes: &[u8]) -> Vec<PageScan> {
 impl ScannedFlash {
     /// Finds the last valid operation and drops the pages of later ones. All operations up to `synced` must be present.
     ///
-    /// Data that a process has written survives the end of the process. If the host machine stops, some operations since the last
-    /// sync may be on its disk and others missing. The operations before the first missing one are the state that a power cut at
-    /// that moment leaves.
+    /// Data that a process has written survives the end of the process. If the host machine stops, some operations
+    /// since the last sync may be on its disk while earlier ones are missing. The operations before the first missing
+    /// one are the state that a power cut at that moment leaves.
     fn settle(&mut self, synced: u64) -> Result<(), String> {
         let mut operations: Vec<u64> = Vec::new();
         for block in &mut self.blocks {
@@ -145,7 +145,7 @@ impl ScannedBlock {
         }
     }
 
-    /// Refuses erased pages between others and undecodable pages, unless the block is being erased or bad.
+    /// Refuses erased pages between programmed pages, and undecodable pages, unless the block is being erased or bad.
     fn check(&self) -> Result<(), String> {
         if self.record.state != BlockState::InUse {
             return Ok(());

@@ -6,7 +6,7 @@ use std::io;
 use std::time::SystemTime;
 use wearwell_engine::layer::LayerError;
 
-/// Owner of the files (the user who runs the server) and their creation time.
+/// Owner of the files (the user that runs the server) and their creation time.
 pub struct Owner {
     began: SystemTime,
     uid: u32,

@@ -140,7 +140,7 @@ impl Shared {
         let Ok(kept) = stream.try_clone() else { return };
         let shared = self.clone();
         let thread = std::thread::Builder::new().name(format!("{} client", self.name)).spawn(move || {
-            // Errors of one client do not concern the others.
+            // Errors of one client do not concern the other clients.
             let _ = shared.service.serve(&mut stream, shared.limits);
             // Clones of the connection still exist, so it must be shut down.
             stream.end();

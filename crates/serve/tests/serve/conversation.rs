@@ -174,7 +174,7 @@ impl Numbers<'_> {
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut sent = Vec::new();
     let count = numbers.byte().unwrap_or(0) as usize % MOST_STEPS;
-    // Flags: usually the common ones, seldom others.
+    // Flags: usually the common ones, seldom rare or undefined ones.
     let flags = count as u32 & 3 | 1;
     sent.extend(flags.to_be_bytes());
     for _ in 0..count {

@@ -175,7 +175,7 @@ fn requests_sent_with_last_option_are_served() {
     server.stop();
 }
 
-/// With concurrent requests one thread reads from the connection while others write to it.
+/// With concurrent requests one thread reads from the connection while other threads write to it.
 #[test]
 fn replies_are_sent_while_requests_arrive() {
     let slow = format!(

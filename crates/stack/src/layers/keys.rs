@@ -9,7 +9,7 @@ use wearwell_base::config::ConfigError;
 
 /// Keys of the table of a layer.
 pub trait Keys: Clone + Debug + Default + PartialEq + Serialize + JsonSchema {
-    /// Takes these keys out of `table`, which may have others.
+    /// Takes these keys out of `table`, which may have other keys.
     fn take(table: &mut Map<String, Value>) -> Result<Self, ConfigError>;
 }
 

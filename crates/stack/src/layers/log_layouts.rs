@@ -50,12 +50,13 @@ const NONE: MetadataConfig = MetadataConfig {
 ///   segments are open whatever `active_logs` is, so that a checkpoint does not grow with it.
 /// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT).
 ///   Changed entries that fit there are not written to the tables.
-/// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all data,
-///   all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: data of directories and short-lived
-///   data; other data; long-lived data and all that cleaning moves; nodes the same way.
-/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with every
-///   change, because it holds the time. Here the log is one file; its inode and direct nodes share one active log; the others are open
-///   all the same.
+/// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all
+///   data, all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: three segments of data
+///   (directories and short-lived data; other data; long-lived data and all that cleaning moves) and three of nodes in
+///   the same way.
+/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with
+///   every change, because it holds the time. Here the log is one file; its inode and direct nodes share one active
+///   log; the other logs are open all the same.
 /// - `fsync` writes the nodes that changed, and the log is walked after a power cut; with `active_logs=2` it takes a
 ///   checkpoint instead (`fs/f2fs/file.c`, `need_do_checkpoint`, `CP_SPEC_LOG_NUM`).
 /// - Bytes between checkpoints: assumed. The kernel's default is every 60 s, or when space or memory runs short.

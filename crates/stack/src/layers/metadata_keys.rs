@@ -53,7 +53,8 @@ metadata_keys! {
     map_entry_bytes: u32;
     /// Location of the map.
     map: TablePlace;
-    /// Map in the log: entries in its first page, an inode, which changes with every write. By default that page is like the others.
+    /// Map in the log: entries in its first page, an inode, which changes with every write. By default that page is
+    /// like the other pages.
     inode_entries: u32;
     /// True if erasing a segment changes the map's entries of all pages that were written to it, including invalid pages; default
     /// false.

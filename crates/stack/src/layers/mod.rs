@@ -1,7 +1,7 @@
 //! Kinds of layers, one per file: FTLs, which are on flash, and layers on another layer.
 //!
 //! To add one: write `layers/<name>.rs` with its settings and its `kinds::Kind`, and add its `mod` here and its line to
-//! one of the two tables in `tables.rs`. A kind has the keys that it names and no others; other conflicts are listed in
+//! one of the two tables in `tables.rs`. A kind has only the keys that it names; other conflicts are listed in
 //! `refusals`.
 
 mod bast;

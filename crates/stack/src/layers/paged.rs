@@ -93,7 +93,7 @@ pub struct Published {
     pub dirty_share: f64,
     /// Treatment of dirty entries in a power cut.
     pub durability: DirtyEntries,
-    /// True if metadata blocks are cleaned like all others.
+    /// True if metadata blocks are cleaned like all other blocks.
     pub cleans_metadata: bool,
     /// True if checkpoints are taken.
     pub checkpoints: bool,
@@ -149,8 +149,8 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub counter_choices: Option<u32>,
-    /// True if metadata blocks are cleaned like all others; otherwise they are erased once they have no valid pages. Default false
-    /// for gecko.
+    /// True if metadata blocks are cleaned like all other blocks; otherwise they are erased once they have no valid
+    /// pages. Default false for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleans_metadata: Option<bool>,
     /// True if a checkpoint is taken after as many insertions and updates of the cache as it has entries; default true for gecko.
@@ -390,8 +390,8 @@ impl<D: PagedDesign> Paged<D> {
     }
 }
 
-/// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not fit:
-/// spare-area records, the table in flash, block states, and cached entries with their lists.
+/// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not
+/// fit. They are spare-area records, the table in flash, block states, and cached entries with their lists.
 pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
     let geometry = &device.geometry;
     let (pages, blocks) = (geometry.pages(), u64::from(geometry.blocks()));

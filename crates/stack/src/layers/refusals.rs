@@ -1,7 +1,7 @@
 //! Conflicts between features, each with the physical reason; no other place lists them.
 //!
-//! A row states that one feature conflicts with some others; the error names the key of the first. Rows are checked in
-//! order.
+//! A row states that one feature conflicts with some other features; the error names the key of the first. Rows are
+//! checked in order.
 
 /// Features that one layer cannot have at the same time.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,9 @@ pub struct Refusal {
     pub reason: &'static str,
 }
 
-/// Defines a row against a block directory. A block directory is exact only under two conditions: a page's block is the
-/// one that was open when the page was last written or moved, and no feature needs the position or the owner of a page.
+/// Defines a row against a block directory. A block directory is exact only under two conditions. A page's block must
+/// be the block that was open when the page was last written or moved, and no feature may need the position or the
+/// owner of a page.
 macro_rules! only_page {
     ($with:literal, $called:literal) => {
         Refusal {

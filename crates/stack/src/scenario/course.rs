@@ -44,8 +44,9 @@ pub struct Measure {
     /// Limit of the warm-up, in drive writes: a run that is still unsteady is then measured anyway, with a warning.
     #[serde(default = "default_max_warm_up")]
     pub max_warm_up: f64,
-    /// Tolerance of the steady-state test. A run is steady if the fitted line of write amplification changes by at most this
-    /// fraction over the second half of the warm-up so far; a trace, if its last three passes differ by at most this fraction.
+    /// Tolerance of the steady-state test. A run is steady if the fitted line of write amplification changes by at most
+    /// this fraction over the second half of the warm-up so far. A trace is steady if its last three passes differ by
+    /// at most this fraction.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
     /// Drive writes to measure, rounded up to whole windows; for a trace, to whole passes as well.

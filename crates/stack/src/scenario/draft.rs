@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// Groups of keys that express the same setting: setting one by hand removes the others that a file gives.
+/// Groups of keys that express the same setting: setting one by hand removes the other keys of its group from a file.
 const RIVALS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],

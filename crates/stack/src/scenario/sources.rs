@@ -91,7 +91,7 @@ fn yes() -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingDigests {
-    /// Such a request is an error.
+    /// The run ends with an error.
     #[default]
     Error,
     /// Each of its pages has unique contents.
@@ -102,7 +102,7 @@ pub enum MissingDigests {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backwards {
-    /// Such a request is an error.
+    /// The run ends with an error.
     #[default]
     Error,
     /// It arrives at the same time as the request before it.

@@ -78,9 +78,9 @@ pub struct TimingConfig {
     /// Microseconds to resume the suspended operation; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_us: Option<f64>,
-    /// Planes on which the pages of a block lie: `block`, the planes of the block or superblock; or `drive`, page by page, all planes of
-    /// the drive: first the planes of a die, then the next channel, way and die. Default `drive` with a preset and no explicit
-    /// `superblock_blocks`, else `block`.
+    /// Planes on which the pages of a block lie. `block`: the planes of the block or superblock. `drive`: page by page,
+    /// all planes of the drive, first the planes of a die, then the next channel, way and die. Default `drive` with a
+    /// preset and no explicit `superblock_blocks`, else `block`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
     /// True if consecutive pages on different planes of a die are programmed, read and erased at once; default true.
@@ -97,8 +97,9 @@ pub struct TimingConfig {
     /// only keeps dies and channels busy. Default `background` with `controller` as `drive`, else `foreground`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
-    /// Model of the controller between the host and the flash: `ideal` takes no time except for the settings given below; `drive` has the
-    /// link, controller and write buffer of the drive that the preset is modelled on. Default `drive` with such a preset, else `ideal`.
+    /// Model of the controller between the host and the flash. `ideal` takes no time except for the settings given
+    /// below; `drive` has the link, controller and write buffer of the drive that the preset is modelled on. Default
+    /// `drive` with such a preset, else `ideal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
     /// Microseconds that the drive's controller works on each read, one request after another; default from the preset with `controller`

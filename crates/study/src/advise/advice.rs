@@ -76,7 +76,7 @@ pub(super) enum State {
 /// Change, or combination of changes, that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
-    /// Rank among the changes that save, from 1; `None` for all others.
+    /// Rank among the changes that save, from 1; `None` for all other changes.
     pub rank: Option<usize>,
     /// Classification of the result.
     pub verdict: Verdict,

@@ -154,8 +154,8 @@ struct References {
 }
 
 impl References {
-    /// Uses `fair` for all `candidates` of equal capacity, and a smaller version of it for the others. Candidates whose
-    /// capacity cannot be matched go to `skipped`.
+    /// Uses `fair` for all `candidates` of equal capacity, and a smaller version of it for the other candidates.
+    /// Candidates whose capacity cannot be matched go to `skipped`.
     fn of(stack: &Stack<'_>, fair: &Candidate, candidates: &[Candidate], skipped: &mut Vec<Skipped>) -> Self {
         let mut references = References { candidates: vec![fair.clone()] };
         for candidate in candidates {

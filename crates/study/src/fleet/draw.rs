@@ -97,7 +97,7 @@ fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
 }
 
 /// Draws a drive. Always uses the same number of random values, so that a change of one tenant leaves the drives of
-/// others unchanged.
+/// other tenants unchanged.
 fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random: &mut Random) -> DrawnDrive {
     let (of_group, of_tenant) = (&plan.fleet.group[group], &plan.fleet.tenant[tenant]);
     let [rate, age, endurance] = [unit(random), unit(random), unit(random)];

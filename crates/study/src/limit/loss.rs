@@ -17,9 +17,9 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Computes the parts. `own` is the write amplification of the policies, `placed` that with the best placement and
-    /// own victim policy, `chosen` that with own placement and the best victim policy, and `best` that with both
-    /// replaced.
+    /// Computes the parts from four write amplifications. `own` is that of the policies, `placed` that with the best
+    /// placement and own victim policy. `chosen` is that with own placement and the best victim policy, and `best` that
+    /// with both replaced.
     pub fn of(own: f64, placed: f64, chosen: f64, best: f64) -> Self {
         Loss {
             placement: 0.5 * ((own - placed) + (chosen - best)),

@@ -4,4 +4,5 @@ mod circles;
 #[path = "../../../stack/tests/common/mod.rs"]
 mod common;
 mod docs;
+mod language;
 mod tidy;

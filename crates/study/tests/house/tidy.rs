@@ -87,7 +87,7 @@ const FILE_BYTES: u64 = 8 << 20;
 const FOREIGN: &[&str] = &["target", "results", "corpus", "artifacts"];
 
 /// Returns the paths of all files of the repository, relative to its root.
-fn files() -> Vec<PathBuf> {
+pub(crate) fn files() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()).collect();
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -111,13 +111,13 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Returns the path and the text of all sources.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     let rust = files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     rust.map(|path| (path.display().to_string(), fs::read_to_string(root().join(&path)).unwrap())).collect()
 }
 
 /// Fails with a list of all complaints.
-fn refuse(complaints: &[String]) {
+pub(crate) fn refuse(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 

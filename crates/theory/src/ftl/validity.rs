@@ -72,8 +72,8 @@ fn queries_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
     Ok(cleanings_per_write(drive)? * f64::from(drive.sizes().counters.queries()))
 }
 
-/// Computes the write amplification of a validity bitmap in flash: 1 + 1 / delta for the page that each logical write
-/// invalidates (section 5.1), and a read for each cleaning operation, which the paper neglects.
+/// Computes the write amplification of a validity bitmap in flash. It is 1 + 1 / delta for the page that each logical
+/// write invalidates (section 5.1), and a read for each cleaning operation, which the paper neglects.
 ///
 /// Fails for block sizes that the model of greedy cleaning refuses.
 pub fn flash_bitmap_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {

@@ -178,7 +178,7 @@ impl<'a> MeanField<'a> {
     /// Solves through a series of growing block sizes, each starting from the stretched distribution of the size
     /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic start
     /// misses the solution more and more. This is known to help only for one frontier and two classes; returns `None`
-    /// for others.
+    /// otherwise.
     fn grown(&self) -> Option<Found> {
         let pages = self.lattice.pages();
         let helps = self.structure == Structure::Single && self.classes.count() == 2;

@@ -1,8 +1,8 @@
 //! Sampling errors measured on the sample itself.
 //!
-//! Method of random groups (Wolter, Introduction to Variance Estimation, 2nd edition, 2007, chapter 2): the sampled pages fall
-//! into groups by their hash, and the differences between the groups show how much the sum over all groups depends on the
-//! choice of pages. The method needs no assumption about the distribution of writes over pages.
+//! Method of random groups (Wolter, Introduction to Variance Estimation, 2nd edition, 2007, chapter 2). The sampled
+//! pages fall into groups by their hash, and the differences between the groups show how much the sum over all groups
+//! depends on the choice of pages. The method needs no assumption about the distribution of writes over pages.
 
 /// Groups of sampled pages.
 pub const GROUPS: usize = 32;

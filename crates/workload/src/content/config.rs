@@ -6,10 +6,10 @@ use wearwell_base::config::ConfigError;
 
 /// Contents of written pages.
 ///
-/// Each written page holds one of four things: the same content as before (`same_content_ratio`), a copy of a page that
-/// was written once (`pair_ratio`), one of a pool of popular contents (the remainder of `dedup_ratio`), or new content.
-/// The pool's contents are drawn by Zipf's law and replaced one by one. Contents of low rank therefore gather many
-/// references and keep them long after they left the pool.
+/// A written page gets one of four contents: its old content (`same_content_ratio`), that of a page written once
+/// (`pair_ratio`), one of a pool of popular contents (the remainder of `dedup_ratio`), or new content. The pool's
+/// contents are drawn by Zipf's law and replaced one by one. Contents of low rank therefore gather many references and
+/// keep them long after they left the pool.
 ///
 /// Given as the name of a preset, or as a table of these keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]

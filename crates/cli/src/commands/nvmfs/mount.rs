@@ -26,13 +26,13 @@ pub struct Args {
     directory: PathBuf,
     /// Options, separated by commas
     ///
-    /// allow_other: other users have access. ro: read-only. direct_io: the kernel caches no pages. writeback_cache: the
-    /// kernel collects writes, and only fsync makes them survive. noexec: no programs can be executed; nosuid and nodev
-    /// always apply. no_scrub: checksums are not verified in the background. threads=N: number of threads for requests;
-    /// half of the processors, at most 4, unless given. snapshot=NAME: same as --snapshot. Options of the file system:
-    /// lists=fixed|adaptive, flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02,
-    /// grouping=update_likelihood|lru, trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through,
-    /// write_out_share=0.1, index_bytes=67108864.
+    /// `allow_other`: other users have access. `ro`: read-only. `direct_io`: the kernel caches no pages.
+    /// `writeback_cache`: the kernel collects writes, and only fsync makes them durable. `noexec`: no programs can be
+    /// executed; nosuid and nodev always apply. `no_scrub`: checksums are not verified in the background. `threads=N`:
+    /// number of threads for requests; half of the processors, at most 4, unless given. `snapshot=NAME`: same as
+    /// --snapshot. Options of the file system: lists=fixed|adaptive, flush_above=0.8, flush_below=0.5,
+    /// recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru, trim=true,
+    /// small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     options: MountOptions,
     /// Mount a snapshot, read-only, instead of the current state

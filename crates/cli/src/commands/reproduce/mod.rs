@@ -185,7 +185,8 @@ fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Re
     Err(Failure::Usage(problems.join("\n")))
 }
 
-/// Reproduces all items. Returns the records, and the errors of failed items; a failed item does not stop the others.
+/// Reproduces all items. Returns the records, and the errors of failed items; a failed item does not stop the other
+/// items.
 fn reproduce_all(
     args: &Args,
     manifests: &[Manifest],

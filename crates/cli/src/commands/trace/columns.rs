@@ -12,8 +12,8 @@ use wearwell_trace::{ColumnGuess, TableGuess, guess_columns};
 
 /// Shows the first rows of a table and suggests how to name its columns
 ///
-/// What a header says is taken from it; what it leaves open is guessed from the values and said below the table. Nothing is
-/// read in this way by itself: the option has to be given.
+/// Takes names and units from a header; guesses the rest from the values, and lists the guesses below the table. Other
+/// commands read no table by guesses: they need --columns.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ pub struct Args {
     /// The trace, plain or compressed (gzip, xz, zstd); `-` for standard input
     #[arg(value_name = "TRACE")]
     file: PathBuf,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }

@@ -43,7 +43,7 @@ pub struct Args {
     /// A drive's endurance, terabytes (10^12 bytes) that the host may write: how many years is that, at the trace's rate?
     #[arg(long, value_name = "TB", value_parser = positive)]
     tbw: Option<f64>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
@@ -191,7 +191,7 @@ fn bounds(bounds: &[PercentileBounds]) -> String {
     bounds.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the trace writes a day, and how long a drive of so many terabytes written would last.
+/// Formats the data that the trace writes per day, and the life of a drive with this endurance in terabytes written.
 fn rate(description: &TraceDescription, tbw: Option<f64>) -> String {
     let (Some(a_day), Some(ns)) = (description.write_bytes_per_day, description.duration_ns) else {
         return dash();

@@ -115,7 +115,8 @@ const LONG: &[(&str, &str, &str)] = &[
 /// Commands that take more than a moment without any argument.
 const LONG_ALONE: &[&str] = &["run", "limit", "power", "advise", "check theory"];
 
-/// Commands that serve until they are ended. Their own options are tested elsewhere; the others are those of `run`.
+/// Commands that serve until they are ended. Their own options are tested elsewhere; the other options are those of
+/// `run`.
 const SERVING: &[&str] = &["explore", "serve", "live demo"];
 
 /// Returns the words of a base without an option and its values.

@@ -1,4 +1,4 @@
-//! FAST: one log block for sequential writes; the others are shared by all logical blocks.
+//! FAST: one log block for sequential writes; the other log blocks are shared by all logical blocks.
 //!
 //! Lee, Park, Chung, Lee, Park and Song: *A Log Buffer-Based Flash Translation Layer Using Fully-Associative Sector
 //! Translation*, ACM Transactions on Embedded Computing Systems 6(3), 2007. A write to the first page of a logical

@@ -167,8 +167,8 @@ impl From<HybridConfig> for HybridSettings {
 
 /// A hybrid FTL on flash with spare areas.
 ///
-/// RAM of the modelled drive: per logical block, 4 bytes for its data block and 4 for the write pointer; 4 bytes per
-/// page of log blocks; one bit per logical page to mark trimmed pages.
+/// RAM of the modelled drive. Per logical block: 4 bytes for its data block and 4 for the write pointer. Per page of
+/// log blocks: 4 bytes. Per logical page: one bit to mark trimmed pages.
 pub struct Hybrid<F: Flash> {
     blocks: Blocks<F>,
 }

@@ -63,7 +63,7 @@ impl<F: Flash> PagedFtl<F> {
         if self.space.looked_at_dead == looked_at {
             return Ok(());
         }
-        // Erasing a block may add others to the list, which are examined later.
+        // Erasing a block may add blocks to the list, which are examined later.
         self.space.looked_at_dead = looked_at;
         let dead = std::mem::take(&mut self.space.dead);
         for (at, &block) in dead.iter().enumerate() {
@@ -157,8 +157,9 @@ impl<F: Flash> PagedFtl<F> {
         self.synchronise(self.translation_page(self.cache.page(oldest)))
     }
 
-    /// Returns a metadata block to clean, if metadata is not cleaned by moving but one must be cleaned nevertheless:
-    /// either metadata, most of it invalid, occupies more than half of the spare space, or erased blocks run out.
+    /// Returns a metadata block to clean, if metadata is not cleaned by moving but a block must be cleaned
+    /// nevertheless. There are two reasons: metadata, most of it invalid, occupies more than half of the spare space;
+    /// or erased blocks run out.
     ///
     /// The paper has no such rule. Translation pages that are never rewritten can each pin a block of invalid ones.
     fn metadata_in_the_way(&self) -> Option<BlockId> {

@@ -59,8 +59,8 @@ pub struct PagedConfig {
     pub validity: ValidityConfig,
     /// Blocks whose number of valid pages is kept in RAM.
     pub counters: BlockCounters,
-    /// True if metadata blocks are cleaned like all others. If false, they are erased once no page in them is valid
-    /// (paper, sec. 4.2).
+    /// True if metadata blocks are cleaned like all other blocks. If false, they are erased once no page in them is
+    /// valid (paper, sec. 4.2).
     pub cleans_metadata: bool,
     /// True if a checkpoint is taken every `cache_entries` insertions and updates of the cache (paper, sec. 4.3).
     pub checkpoints: bool,

@@ -96,8 +96,8 @@ impl Held {
 /// Contents of the flash-resident translation table and of all other metadata pages, by flash location.
 ///
 /// The newest versions of translation pages are stored completely, in one array; older versions are stored as
-/// differences. A synchronisation changes one or two of a thousand entries, and copying the others would be most of
-/// the simulation's work. Nevertheless every version can be read until its block is erased.
+/// differences. A synchronisation changes one or two of a thousand entries, and copying the other entries would be most
+/// of the simulation's work. Nevertheless every version can be read until its block is erased.
 pub struct Contents {
     /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling stores them.
     pub erased_at: Vec<u32>,

@@ -424,8 +424,8 @@ mod tests {
         set
     }
 
-    /// Comparison with a simple list: the block with the fewest valid pages is chosen, and the emptiest of the others
-    /// are remembered.
+    /// Comparison with a simple list: the block with the fewest valid pages is chosen, and the emptiest of the other
+    /// blocks are remembered.
     #[test]
     fn blocks_with_fewest_valid_pages_are_chosen_and_remembered() {
         for (kept, choices) in [(0, 1), (0, 4), (1, 2), (5, 3), (12, 1)] {

@@ -77,7 +77,7 @@ impl Protected {
         self.losses += 1;
     }
 
-    /// Releases all blocks whose versions were followed by others with numbers up to `settled`.
+    /// Releases all blocks whose versions were followed by newer versions with numbers up to `settled`.
     #[inline]
     pub fn release(&mut self, settled: u64) {
         if self.released != Some(settled) {

@@ -195,7 +195,7 @@ fn log_rejects_in_place_reclaim_and_recovers_with_pool() {
     write(&mut ftl, [5, 6]);
     assert_eq!(owners(ftl.medium())[0], "5 6");
     let (mut ftl, report) = PageFtl::restart(&config, ftl.into_flash()).map_err(|(error, _)| error).unwrap();
-    // Two pages and the erased one behind them in the open block, and the first page of each of the 14 others.
+    // Two pages and the erased one behind them in the open block, and the first page of each of the 14 other blocks.
     assert_eq!(report.steps[0].spare_reads, 3 + 14);
     assert_eq!(read(&mut ftl, [5, 6, 7]), [105, 106, 0]);
 }

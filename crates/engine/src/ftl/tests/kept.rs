@@ -225,8 +225,8 @@ impl<F: Restart<Flash = Chips>> Rebuilt<F> {
 }
 
 /// Returns the report of a recovery in comparable form: without the spare areas read for differing versions of
-/// translation pages. If cleaning has erased a version between two others, the simulation knows the changes of each,
-/// but recovery from bytes sees more differences between the remaining versions.
+/// translation pages. If cleaning has erased a version between two other versions, the simulation knows the changes of
+/// each, but recovery from bytes sees more differences between the remaining versions.
 fn comparable(mut report: RecoveryReport) -> String {
     for step in report.steps.iter_mut().filter(|step| step.name == "validity buffer") {
         step.spare_reads = 0;

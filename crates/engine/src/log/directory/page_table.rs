@@ -70,7 +70,7 @@ impl PageTable {
         let pages = pages.min(WORD);
         let slots = &self.slots[page.index()..page.index() + pages];
         let stored = marks(slots, |_, slot| slot != Slot::NONE);
-        // Pages written in sequence are stored in sequence, with gaps where others were invalidated.
+        // Pages written in sequence are stored in sequence, with gaps where pages were invalidated.
         let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
         let alike = marks(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & lowest(left_in_block);
         let end = (stored & !alike).trailing_zeros();
@@ -478,7 +478,7 @@ mod tests {
         }
     }
 
-    /// Cleaning may fail before a block is empty: moved pages are no longer valid there, the others still are.
+    /// Cleaning may fail before a block is empty: moved pages are no longer valid there, the other pages still are.
     #[test]
     fn forget_moved_invalidates_moved_pages() {
         let (from, to) = (BlockId(0), BlockId(1));

@@ -46,8 +46,8 @@ pub struct MetadataLayout {
     pub map_entry_bytes: u32,
     /// Location of the map.
     pub map: TablePlace,
-    /// Map in the log: number of entries in its first page, which models an inode: it has room for fewer entries than
-    /// the other pages, and changes whenever the host writes. 0: the first page is like the others.
+    /// Map in the log: number of entries in its first page, which models an inode. That page has room for fewer entries
+    /// than the other pages, and changes whenever the host writes. 0: the first page is like the other pages.
     pub inode_entries: u32,
     /// True if erasing a segment changes the map entries of all pages that were ever written to it, because entries
     /// of invalid pages are kept until then.
@@ -235,7 +235,8 @@ impl MetadataPlan {
         ]
     }
 
-    /// Returns the number of entries by which the first page of the table with this key is smaller than the others.
+    /// Returns the number of entries by which the first page of the table with this key is smaller than its other
+    /// pages.
     fn missing_entries(&self, key: &str) -> u32 {
         let layout = &self.layout;
         match key {

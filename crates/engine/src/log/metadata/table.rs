@@ -33,7 +33,7 @@ pub(super) struct Shape {
     pub first: u32,
     pub pages: u32,
     pub entries_per_page: u32,
-    /// Number of entries by which the first page is smaller than the others.
+    /// Number of entries by which the first page is smaller than the other pages.
     pub missing: u32,
     pub copies: u32,
     /// Number of changed entries that checkpoints can store instead of writing the pages of the entries.

@@ -115,15 +115,15 @@ fn moved_pages_without_room_go_back_into_the_victim() {
     // Page 3 is moved next to page 8.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["(2) (4) (5)", "6 7 0", "8 3 -", "1 4 5", "2 - -"]);
-    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the others go back. Block 0, which has
-    // no live pages, becomes the host's.
+    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the other two go back. Block 0, which
+    // has no live pages, becomes the host's.
     drive.write(&[2, 2]);
     drive.write(&[2]);
     assert_eq!(drive.cleaned()[0], 5, "block 0 was the next, and held nothing");
     assert_eq!(drive.layout(), ["2 - -", "6 7 0", "8 3 -", "1 4 5", "(2) (2) (2)"]);
     drive.write(&[2, 2]);
     drive.write(&[2]);
-    // Likewise for block 3: page 1 goes to block 1, the others go back. Block 4 has no live pages.
+    // Likewise for block 3: page 1 goes to block 1, the other pages go back. Block 4 has no live pages.
     assert_eq!(drive.layout(), ["(2) (2) (2)", "7 0 1", "8 3 6", "4 5 -", "2 - -"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([11, 11, 9], vec![3, 3, 1, 2]));
     drive.check();

@@ -157,7 +157,7 @@ fn interrupted_cleaning_resumes_before_other_writes() {
     drive.check();
 }
 
-/// The same situation, except that a second power cut has torn the remaining free pages.
+/// As above, but a second power cut has torn the remaining free pages.
 #[test]
 fn torn_reserve_is_not_end_of_life() {
     let config = config(6, POOL);

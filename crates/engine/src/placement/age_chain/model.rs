@@ -115,8 +115,9 @@ impl Model<'_> {
         Some(Chain { hot: hot.blocks, sizes: sizes.to_vec(), valid, write_amplification })
     }
 
-    /// Returns the write amplification of the last group alone: a queue of hot pages, with intervals below 0.7 of the
-    /// mean, and cold pages (Desnoyers, ACM TOS 10(2), 2014). `spread` is the ratio of its pages to its valid pages.
+    /// Returns the write amplification of the last group alone, a queue of hot and cold pages (Desnoyers, ACM TOS
+    /// 10(2), 2014). Hot pages have intervals below 0.7 of the mean. `spread` is the ratio of its pages to its valid
+    /// pages.
     fn last_group(&self, age: f64, spread: f64) -> Option<f64> {
         if spread <= 1.0 {
             return None;
@@ -244,7 +245,7 @@ mod tests {
         assert!(cyclic(0.9, 0.1, 1.3).unwrap() > cyclic(1.0, 1.0, 1.3).unwrap(), "a queue suffers from skew");
     }
 
-    /// Returns a distribution in which half of the intervals are `short` pages and the others around `long`.
+    /// Returns a distribution in which half of the intervals are `short` pages and the other half around `long`.
     fn two_kinds(short: u64, long: u64, epoch: u64) -> Distribution {
         let mut intervals = Intervals::new(10, epoch);
         for at in 0..1000 {

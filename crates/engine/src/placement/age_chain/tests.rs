@@ -46,7 +46,7 @@ fn pages_rewritten_young_become_hot() {
     assert_eq!((placement.pages[3], placement.holding), (Page(0), 9));
 }
 
-/// Half of the writes go round 100 pages, the others to random pages.
+/// Half of the writes go round 100 pages, the other half to random pages.
 fn write_some(placement: &mut AgeChain, from: u64, to: u64) {
     let mut random = Seed(from).random();
     for now in from..to {

@@ -123,7 +123,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
     fn draw_pages(&mut self) -> Vec<Lpn> {
         let count = self.pages.len() as u64;
         let first = match self.below(4) {
-            // Some pages are hotter than others.
+            // Some pages are hotter than the rest.
             0 => self.below(count.min(3)),
             _ => self.below(count),
         };

@@ -1,4 +1,4 @@
-//! Deletion of a snapshot: blocks that an older snapshot needs are passed down to it; the others are freed. The
+//! Deletion of a snapshot: blocks that an older snapshot needs are passed down to it; the other blocks are freed. The
 //! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next
 //! mount continues. Between steps the file system is usable, and the snapshot being deleted still records
 //! changes while an older snapshot needs them.

@@ -192,7 +192,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the first word of a kept inode with some bits set and others cleared.
+    /// Returns the first word of a kept inode with some bits set and other bits cleared.
     pub(super) fn kept_word(&self, at: usize, set: u32, clear: u32) -> u64 {
         (self.region.word(at) | u64::from(set)) & !u64::from(clear)
     }

@@ -146,7 +146,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Adds a snapshot, newer than all others.
+    /// Adds a snapshot, newer than all existing snapshots.
     pub(super) fn add_snapshot(&mut self, record: SnapshotRecord, tree: Ino) {
         self.last_view += 1;
         self.snapshots.push(Snapshot { record, tree, view: self.last_view });

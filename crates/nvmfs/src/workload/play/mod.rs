@@ -64,7 +64,7 @@ pub enum Contents {
     Zeros,
     /// Bytes that depend on file and offset, see [`fill`]; reads are verified.
     Marked,
-    /// Bytes that depend on the request, so that each page differs from all others and from its old
+    /// Bytes that depend on the request, so that each page differs from all other pages and from its old
     /// content.
     Unlike,
 }

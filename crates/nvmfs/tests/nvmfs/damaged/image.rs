@@ -17,7 +17,7 @@ pub const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 2048;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// ACL with owner, user 5, owning group, mask and others.
+/// ACL with owner, user 5, owning group, mask and other users.
 const LIST: &[u8] = b"\x02\0\0\0\
     \x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x05\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
     \x10\0\x07\0\xff\xff\xff\xff\x20\0\x01\0\xff\xff\xff\xff";

@@ -1,4 +1,4 @@
-//! Bits flipped while the file system is in use: operations that need them fail, all others continue, and a
+//! Bits flipped while the file system is in use: operations that need them fail, all other operations continue, and a
 //! wrong checksum never becomes valid by itself.
 
 use crate::common::content;

@@ -23,7 +23,7 @@ fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
 }
 
-/// Returns an ACL of owner, a user, owning group, a group, mask and others.
+/// Returns an ACL of owner, a user, owning group, a group, mask and other users.
 fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     list(&[
         (1, owner, NOBODY),
@@ -35,7 +35,7 @@ fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     ])
 }
 
-/// Returns an ACL of owner, owning group and others.
+/// Returns an ACL of owner, owning group and other users.
 fn plain([owner, group, other]: [u16; 3]) -> Vec<u8> {
     list(&[(1, owner, NOBODY), (4, group, NOBODY), (32, other, NOBODY)])
 }

@@ -326,8 +326,8 @@ impl Scale {
         Scale { logical_pages, span_pages, step: (pages / span_pages, pages % span_pages) }
     }
 
-    /// Returns the drive pages of `page` and of all following pages of the trace. The first one takes a division, the others take
-    /// additions.
+    /// Returns the drive pages of `page` and of all following pages of the trace. The first one takes a division, the
+    /// other pages take additions.
     fn drive_pages_from(&self, page: u64) -> impl Iterator<Item = u32> {
         // Pages beyond the span map to the last page of the drive, and so does any quotient from here on.
         const FAR: u64 = 1 << 32;

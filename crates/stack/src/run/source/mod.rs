@@ -81,8 +81,9 @@ pub(crate) trait Source: Send {
         None
     }
 
-    /// Returns the arrival time of the last request appended, ns since time 0 of the first request (synthetic: since the start of
-    /// the clock); never decreases. `None` for a source without times, before its first request, and if the run needs no times.
+    /// Returns the arrival time of the last request appended, which never decreases. Unit: ns since time 0 of the first
+    /// request (synthetic: since the start of the clock). `None` for a source without times, before its first request,
+    /// and if the run needs no times.
     fn arrival_ns(&self) -> Option<u64> {
         None
     }

@@ -202,7 +202,7 @@ fn write_trace(requests: &[Request]) -> tempfile::NamedTempFile {
     file
 }
 
-/// Passes compared: the first two are mapped, the others are copied from the stored operations.
+/// Passes compared: the first two are mapped, the later ones are copied from the stored operations.
 const PASSES: u64 = 4;
 
 fn compare(case: &Case) -> Result<(), TestCaseError> {

@@ -109,7 +109,7 @@ fn in_units(bytes: u64, unit: u64) -> Result<String, Reason> {
     }
 }
 
-/// Orders the columns: those with numbers at their position, the others in the gaps.
+/// Orders the columns: those with numbers at their position, the other columns in the gaps.
 fn order(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
     let fields = [
         (Field::Time, "time", columns.time.as_ref().map(|(column, _)| column)),
