@@ -68,7 +68,7 @@ def test_describe_sample_of_all_pages_is_exact(samples):
 
 @pytest.mark.parametrize("rate", [0, -0.5, 1.5, float("nan")])
 def test_describe_sample_outside_its_range_is_refused(samples, rate):
-    with pytest.raises(ValueError, match="sample: .* above 0 and at most 1"):
+    with pytest.raises(ValueError, match=r"sample: .* above 0 and at most 1"):
         trace.describe(samples / "msr.csv", "msr", sample=rate)
 
 
