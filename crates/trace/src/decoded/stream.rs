@@ -10,8 +10,8 @@ use crate::error::TraceError;
 use crate::reader::TraceReader;
 use crate::request::RequestBatch;
 
-/// Batches that the decoding thread may be ahead of its reader.
-const BATCHES_AHEAD: usize = 64;
+/// Batches that the decoding thread may be ahead of its reader: few, because a batch of long requests with digests takes megabytes.
+const BATCHES_AHEAD: usize = 8;
 
 /// Message of the decoding thread: a batch, or the error that ends the trace.
 type Sent = Result<(RequestBatch, Progress), TraceError>;
@@ -21,7 +21,13 @@ pub enum Stream {
     /// Read in the calling thread.
     Inline(Box<TraceReader>),
     /// Decoded by a thread that stays ahead.
-    Ahead(Receiver<Sent>),
+    Ahead {
+        batches: Receiver<Sent>,
+        /// Reading state after the last batch.
+        progress: Progress,
+        /// True once the end or an error was received, after which the thread sends nothing more.
+        is_over: bool,
+    },
 }
 
 impl Stream {
@@ -53,7 +59,7 @@ impl Stream {
                 }
             }
         });
-        Ok(Stream::Ahead(receiver))
+        Ok(Stream::Ahead { batches: receiver, progress: Progress::default(), is_over: false })
     }
 
     /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state after them.
@@ -63,10 +69,15 @@ impl Stream {
                 reader.read_batch(batch, CHUNK_REQUESTS)?;
                 Ok(progress_of(reader))
             }
-            Stream::Ahead(receiver) => {
-                let (next, progress) = receiver.recv().expect("the end is sent before the thread ends")?;
-                *batch = next;
-                Ok(progress)
+            Stream::Ahead { progress, is_over: true, .. } => {
+                batch.clear();
+                Ok(*progress)
+            }
+            Stream::Ahead { batches, progress, is_over } => {
+                let sent = batches.recv().expect("the decoding thread sends the end before it ends");
+                *is_over = !matches!(&sent, Ok((next, _)) if !next.is_empty());
+                (*batch, *progress) = sent?;
+                Ok(*progress)
             }
         }
     }

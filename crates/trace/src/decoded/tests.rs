@@ -48,6 +48,21 @@ fn plain(path: &PathBuf, options: &ReadOptions) -> (RequestBatch, u64, Option<St
 }
 
 #[test]
+fn stream_at_its_end_stays_there() {
+    let (_folder, path) = trace((0..1500).map(line));
+    let mut stream = stream::Stream::new(open(&path, &ReadOptions::default()).unwrap(), 0).unwrap();
+    let mut batch = RequestBatch::default();
+    let mut lengths = Vec::new();
+    let mut read = Vec::new();
+    for _ in 0..5 {
+        read.push(stream.next(&mut batch).unwrap().bytes_read);
+        lengths.push(batch.len());
+    }
+    assert_eq!(lengths, [1024, 476, 0, 0, 0]);
+    assert_eq!(read[2], read[4]);
+}
+
+#[test]
 fn passes_of_a_cursor_equal_a_plain_reader() {
     let (_folder, path) = trace((0..5000).map(line));
     let options = ReadOptions::default();

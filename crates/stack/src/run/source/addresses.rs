@@ -16,6 +16,7 @@ pub enum Refusal {
     PastEnd { capacity: u64 },
     TooManyPages { pages: u32 },
     SecondVolume { volume: u32, first: u32 },
+    NewVolume { volume: u32 },
 }
 
 impl Refusal {
@@ -28,6 +29,7 @@ impl Refusal {
             Refusal::SecondVolume { volume, first } => {
                 SourceError::SecondVolume { path, request, volume, first }
             }
+            Refusal::NewVolume { volume } => SourceError::NewVolume { path, request, volume },
         }
     }
 }

@@ -54,6 +54,19 @@ pub enum SourceError {
         /// Volume of the requests before.
         first: u32,
     },
+    /// A volume that the trace did not have when it was read for the extents of its volumes.
+    #[error(
+        "{path}: request {request} is for volume {volume}, which the trace did not have when it was read before; the file was changed \
+         meanwhile, so run it again"
+    )]
+    NewVolume {
+        /// Path of the trace.
+        path: String,
+        /// Number of the request, from 1.
+        request: u64,
+        /// Volume of the request.
+        volume: u32,
+    },
     /// A written request with unknown content, in a run that needs contents.
     #[error(
         "{path}: request {request} {problem}, and a layer needs the content of each written page; choose \

@@ -32,7 +32,7 @@ impl Volumes {
     /// Returns the first byte of `volume`.
     ///
     /// # Errors
-    /// A second volume where the rule allows a single one.
+    /// A second volume where the rule allows a single one, or a volume that was not there when the extents were read.
     #[inline]
     pub fn base(&mut self, volume: u32) -> Result<u64, Refusal> {
         match self.latest {
@@ -43,7 +43,9 @@ impl Volumes {
                         return Err(Refusal::SecondVolume { volume, first });
                     }
                     (VolumeRule::Single | VolumeRule::Overlay, _) => 0,
-                    (VolumeRule::SideBySide, _) => self.bases[&volume],
+                    (VolumeRule::SideBySide, _) => {
+                        *self.bases.get(&volume).ok_or(Refusal::NewVolume { volume })?
+                    }
                 };
                 self.latest = Some((volume, base));
                 Ok(base)
@@ -55,5 +57,19 @@ impl Volumes {
     #[inline]
     pub fn latest_base(&self) -> u64 {
         self.latest.map_or(0, |(_, base)| base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volume_without_extent_is_refused() {
+        let (mut volumes, span_bytes) =
+            Volumes::new(VolumeRule::SideBySide, &BTreeMap::from([(0, 5000), (3, 1)]), 4096);
+        assert_eq!(span_bytes, 3 * 4096);
+        assert!(matches!(volumes.base(3), Ok(8192)));
+        assert!(matches!(volumes.base(7), Err(Refusal::NewVolume { volume: 7 })));
     }
 }
