@@ -109,7 +109,7 @@ fn of_sizes() -> Result<(), MachineError> {
     println!("| NVRAM, % of the files | read hits, % | write hits, % | to the SSD | from the SSD |");
     println!("|---|---:|---:|---:|---:|");
     for mib in [12, 16, 24, 32, 64, 96] {
-        // The same number of files for each size.
+        // Each size has an equal number of files.
         let files = 150 * MIB / Fio::default().max_bytes;
         let (order, skew) = (Some(Order::Zipf), Some(0.9));
         let workload = Fio { files: Some(files as u32), read_share: 0.5, order, skew, ..Fio::default() };

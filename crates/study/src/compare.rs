@@ -195,7 +195,7 @@ mod tests {
         let limit = figure(&comparison, "write_amplification_limit");
         assert_eq!(limit.values[1], rating(1).write_amplification_limit);
         assert_eq!(figure(&comparison, "rated_dwpd").values[0], rating(0).dwpd);
-        // The flash is the same, whatever the data sheet says.
+        // A data sheet changes no property of the simulated flash.
         assert_eq!(figure(&comparison, "tbw").verdicts, [Verdict::Equal; 3]);
     }
 

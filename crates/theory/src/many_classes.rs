@@ -33,7 +33,7 @@ impl Classes {
     ///
     /// The cuts minimise the summed variance of `ln(1 + heat / residence)` over the pages of each class. `residence` is
     /// the number of writes to a page of average heat between two cleanings of its block under cyclic cleaning. Much
-    /// colder pages are rarely written before they are moved, whatever their heat, and count as equal; among hotter
+    /// colder pages are rarely written before they are moved, at any heat, and count as equal; among hotter
     /// pages, ratios matter.
     pub fn merged(&self, count: usize, drive: &Drive) -> Result<Self, TheoryError> {
         if count == 0 {

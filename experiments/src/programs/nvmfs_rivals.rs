@@ -23,7 +23,7 @@ fn pair(recording: &Recording, nvmfs: &Simulated, clock: &Clock) -> Result<Pair,
     let Known { disk_bytes, cache_bytes, seed, .. } = recording.known;
     let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
     let other = trial.evaluate(disk_bytes, clock)?;
-    // The files have the sizes of the recording, whatever sizes are assumed.
+    // The files have the sizes of the recording; assumed sizes do not apply.
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
     Ok(Pair { other, ours: ours.evaluate(disk_bytes, clock)? })
 }

@@ -60,7 +60,7 @@ impl Payload for Content {}
 
 /// Returns `pages` pages without content, for counting runs.
 pub fn no_data(pages: usize) -> &'static [()] {
-    // A slice of units takes no memory, whatever its length.
+    // A slice of units takes no memory at any length.
     &[(); usize::MAX][..pages]
 }
 

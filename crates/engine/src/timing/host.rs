@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At the requests' own times, whatever the device does; requests beyond the queue's depth wait outside, in
+    /// At the requests' own times, independent of the device; requests beyond the queue's depth wait outside, in
     /// order.
     Open,
     /// As soon as the queue has a free place.

@@ -58,7 +58,7 @@ pub struct HashEngine {
 pub struct FlashTiming {
     /// Location of pages.
     pub layout: Layout,
-    /// Array to page register (`tR`), whatever the number of planes.
+    /// Array to page register (`tR`), for any number of planes.
     pub read_ns: u64,
     /// Reading the spare area of a page, without the page.
     pub spare_read_ns: u64,

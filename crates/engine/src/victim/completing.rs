@@ -48,7 +48,7 @@ impl Victim for Config {
 
 /// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page, `(valid share +
 /// weight * share left valid below) / (1 - valid share)`; among equals the first. A block without invalid pages gains
-/// nothing, whatever it empties below, and is taken only if all drawn blocks are such.
+/// nothing, even if it empties blocks below, and is taken only if all drawn blocks are such.
 ///
 /// On flash, where no pages are left below, it is `d_choices`.
 pub struct Completing {

@@ -37,7 +37,7 @@ impl Victim for Config {
 /// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`]. `age` is [`Blocks::age`] in host pages written
 /// since the block was closed, plus one. `erases` is [`Blocks::erases`] plus one, because the erase of this cleaning
 /// counts, too. Without adding one, blocks that were never erased or have age 0 would all be equal. A block without
-/// valid pages costs nothing and is taken whatever its age and wear. A block full of valid pages (`u = 1`) has
+/// valid pages costs nothing and is taken at any age and wear. A block full of valid pages (`u = 1`) has
 /// infinite cost and is the last choice.
 pub struct CostAgeTime {
     search: CostSearch,

@@ -70,7 +70,7 @@ const MOST_PAIRS: usize = 4;
 ///
 /// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the load
 /// that are steady over three epochs. Nothing is recorded in the first half of an epoch: more choices find emptier
-/// victims at first, whatever they cost later. Trials of two numbers at a time, each on half of the blocks, were
+/// victims at first, even if later victims cost more. Trials of two numbers at a time, each on half of the blocks, were
 /// rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other half, so that
 /// the smaller number always looks better.
 pub struct LearntChoices {

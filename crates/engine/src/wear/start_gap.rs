@@ -1,4 +1,4 @@
-//! Rotation: every block is emptied in turn, whatever it holds.
+//! Rotation: every block is emptied in turn, with hot or cold pages.
 
 use super::{BlockWear, WearKind, WearLevelling};
 use crate::config::{ConfigError, Entry, StoreSize};

@@ -1,4 +1,4 @@
-//! Deduplication: each page reads back its last write, whatever is merged.
+//! Deduplication: each page reads back its last write after any merges.
 
 mod figures;
 

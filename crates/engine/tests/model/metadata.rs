@@ -287,7 +287,7 @@ fn more_streams_write_more_metadata() {
         let upper = Setup { streams: Streams::Mixing(streams, false, false), reclaim, ..Setup::default() };
         let upper = Case::new(layout, [8, 200, 12], 0.5, upper, Setup::default()).expect("room");
         let mut stack = upper.stack::<()>(None);
-        // The same pages, whatever room the streams leave.
+        // Each number of streams gets the same 300 pages.
         (0..20_000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % 300]));
         let metadata = metadata(&stack);
         assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * (2 + u64::from(streams)));

@@ -161,7 +161,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Finds the pages that are freed together with a metadata block. A pointer at `used` counts as
-    /// non-zero, whatever its value.
+    /// non-zero; its value is ignored.
     pub(crate) fn find_unlinked(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<UnlinkedBlocks> {
         let path = path_to(block).ok_or(Error::TooLarge)?;
         let base = self.field(ino, Field::Pointers)? + 8 * path.slot;

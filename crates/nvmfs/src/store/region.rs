@@ -297,7 +297,7 @@ impl<N: Nvram> Region<N> {
         self.write_update();
     }
 
-    /// Invalidates all log entries, whatever update they belong to.
+    /// Invalidates all log entries, of every update.
     fn clear_log(&mut self) {
         self.store(self.areas.log, &vec![0; self.areas.log_end() - self.areas.log]);
         self.nvram.fence();

@@ -111,7 +111,7 @@ mod tests {
             let (got, files) = receive(&mut far).unwrap();
             assert_eq!((&got, files.len()), (wanted, 1));
         }
-        // The same message byte by byte.
+        // Sends that message again, byte by byte.
         for byte in &sent[4] {
             (&front).write_all(&[*byte]).unwrap();
         }

@@ -236,7 +236,7 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
         }
         guest.offer(0);
         guest.kick();
-        // The same guest can continue, unless it has overwritten its own queue.
+        // This guest can continue, unless it has overwritten its own queue.
         if !chain.iter().any(|of| of.address == 0) {
             assert_eq!(guest.wait().len(), 1, "{chain:?}");
             assert_eq!(guest.ask(IN, 0, 512, true), 0, "{chain:?}");

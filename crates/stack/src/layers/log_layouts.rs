@@ -47,7 +47,7 @@ const NONE: MetadataConfig = MetadataConfig {
 /// - CP: two packs, used in turn; a header and a footer block, and between them the summaries of the three open data
 ///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of the
 ///   three open node segments are written at unmount and with `fastboot` only, and found again by walking the log. All six
-///   segments are open whatever `active_logs` is, so that a checkpoint does not grow with it.
+///   segments are open for every value of `active_logs`, so that a checkpoint does not grow with it.
 /// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT).
 ///   Changed entries that fit there are not written to the tables.
 /// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all

@@ -37,7 +37,7 @@ impl HostStore<'_> {
 }
 
 impl ResolvedScenario {
-    /// Returns the store that the workload writes to, whatever lies below it; otherwise the reason why there is none.
+    /// Returns the store that the workload writes to, on any layers below; otherwise the reason why there is none.
     ///
     /// # Errors
     /// The writer, if it is not a single workload; or the layer, if it is not a log-structured store.

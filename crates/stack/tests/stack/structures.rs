@@ -110,7 +110,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
     let zoned = run_text(&format!(
         "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", zone_blocks = 2 }}\n{log}{UNIFORM}{MEASURE}"
     ));
-    // The same store, with the same seed, on a drive whose blocks are as large as the zones.
+    // A store with equal settings and seed, on a drive whose blocks are as large as the zones.
     let large = run_text(&format!(
         "[device]\nblocks_per_plane = 80\npages_per_block = 32\n[ftl]\nstructure = \"zones\"\n{log}{UNIFORM}{MEASURE}"
     ));

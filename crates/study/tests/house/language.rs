@@ -10,7 +10,7 @@ use std::fs;
 const OPENINGS: &[&str] = &["What", "Who", "Whether", "How", "So many", "The same", "By which", "Such"];
 
 /// Words for persons, which comments must replace by a noun.
-const PERSONS: &[&str] = &["who", "whom", "whoever", "somebody", "nobody", "others"];
+const PERSONS: &[&str] = &["who", "whom", "whoever", "whatever", "somebody", "nobody", "others"];
 
 /// First words that the name of a function must not have.
 const QUESTIONS: &[&str] = &["what_", "who_", "it_", "how_"];

@@ -98,7 +98,7 @@ impl Shared {
                 Some(End::Complete(progress)) => return Ok(Next::End(*progress)),
                 Some(End::Rest(reader)) => {
                     let reader = reader.take();
-                    (state.chunks, state.bytes) = (Vec::new(), 0);
+                    (state.chunks, state.bytes, state.requests) = (Vec::new(), 0, 0);
                     return Ok(Next::Rest(reader));
                 }
                 Some(End::Failed(error)) => return error.take().map_or(Ok(Next::Rest(None)), Err),

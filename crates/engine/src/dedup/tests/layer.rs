@@ -258,7 +258,7 @@ fn pages_stored_directly_in_the_store_are_detected() {
     assert!(drive.layer.check().is_err(), "a page in two slots");
 }
 
-/// Each page reads back its last write, whatever is merged, moved, evicted or looked up.
+/// Each page reads back its last write after merges, moves, evictions and lookups.
 #[test]
 fn each_page_reads_back_what_was_written() {
     let kinds = [

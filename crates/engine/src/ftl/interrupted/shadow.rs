@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// A flush after recovery cannot save a trim that was already lost. A rewritten page has its new content,
-    /// whatever it had before.
+    /// also if its old content was unknown.
     #[test]
     fn unread_pages_stay_unknown_over_several_cuts() {
         let mut shadow = Shadow::new(8, false);

@@ -104,7 +104,7 @@ fn enough_space_erases_no_blocks() {
     discard(&mut space, &translation);
     fill(&mut space, BlockGroup::User, 3);
     assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (2, 0));
-    // An open block is never erased, whatever it contains.
+    // An open block is never erased, even if all its pages are invalid.
     let open =
         space.append(space.stream_of(BlockGroup::Validity), Lpn(0), &Content::UNKNOWN, Cause::Validity);
     space.discard_metadata(open.unwrap());

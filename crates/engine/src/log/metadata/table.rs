@@ -162,7 +162,7 @@ mod tests {
         // and 5 are written with their page.
         [4, 5, 30].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
-        // The same page is written again, to its other copy.
+        // This page is written again, to its other copy.
         [4, 5].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [109]);
     }

@@ -115,7 +115,7 @@ fn changed_tree_keeps_its_capacity_or_gets_a_smaller_baseline() {
         let (mut equal, mut smaller) = (0, 0);
         for candidate in candidates("merge_tree", &draft) {
             let reference = Candidate::as_small_as(&base, candidate::as_it_is(), &candidate).unwrap();
-            // The number of pages is exactly equal, whatever the settings of the tree.
+            // The number of pages is exactly equal for all settings of the tree.
             assert_eq!(reference.tenants, candidate.tenants, "{:?}", candidate.change);
             let same = reference.scenario == crate::sweep::resolved(&draft).unwrap();
             (equal, smaller) = (equal + u32::from(same), smaller + u32::from(!same));
