@@ -8,7 +8,6 @@ use hashbrown::HashSet;
 use super::DescribeOptions;
 use super::distribution::NORMAL_95;
 use super::page::Page;
-use super::page_size::PageSize;
 use super::pages::Pages;
 use super::report::{
     DiscardDescription, DuplicationDescription, PercentileBounds, ReuseDescription, SampleDescription,
@@ -17,6 +16,7 @@ use super::report::{
 use super::reuse::LastWrites;
 use super::sample::{SampleRate, Sampler};
 use super::spread::Groups;
+use crate::page_size::PageSize;
 use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
 
 /// Pages of one write that are assigned slots at once.

@@ -3,7 +3,6 @@
 mod distribution;
 mod footprint;
 mod page;
-mod page_size;
 mod pages;
 mod ranked_bits;
 mod report;
@@ -22,8 +21,8 @@ use hashbrown::HashMap;
 use super::error::TraceError;
 use super::reader::TraceReader;
 use super::request::{Op, RequestBatch};
+use crate::page_size::PageSize;
 use footprint::{Footprint, PageCounts};
-use page_size::PageSize;
 pub use report::*;
 pub use sample::SampleRate;
 use sizes::Sizes;

@@ -154,7 +154,7 @@ impl Addresses {
         }
         if !pages.is_empty() {
             self.push(batch, (op, hint), Lpn(pages.start as u32), (pages.end - pages.start) as u32);
-            batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
+            extend_contents(batch, contents, pages.clone());
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Addresses {
             // All pages of the trace map to one page, which keeps the last content.
             pages.start = pages.start.max(pages.end.saturating_sub(1));
         }
-        batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
+        extend_contents(batch, contents, pages.clone());
         while !pages.is_empty() {
             let first = pages.start % logical_pages;
             let length = (pages.end - pages.start).min(logical_pages - first);
@@ -242,7 +242,7 @@ impl Addresses {
             true => runs.finish(|first, length| batch.push_request(op, hint, first, length)),
             false => batch.end_single(op, hint),
         }
-        batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
+        extend_contents(batch, contents, pages.clone());
         Ok(())
     }
 
@@ -264,6 +264,11 @@ impl Addresses {
         let unnumbered = pages.end - pages.start - numbered;
         self.unnumbered_trims = self.unnumbered_trims.saturating_add(unnumbered);
     }
+}
+
+/// Appends the contents of `pages`, if there are any.
+fn extend_contents(batch: &mut PageBatch, contents: Contents<'_>, pages: Range<u64>) {
+    batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
 }
 
 /// Numbers those of `numbers` that are not numbered yet, in their order.

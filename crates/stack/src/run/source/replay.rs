@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::Content;
-use wearwell_trace::{CHUNK_REQUESTS, Op, ReadOptions, RequestBatch, TraceCursor, TraceError};
+use wearwell_trace::{CHUNK_REQUESTS, Op, PageSize, ReadOptions, RequestBatch, TraceCursor, TraceError};
 use wearwell_workload::PageBatch;
 
 /// Distance, in requests, at which table entries are prefetched.
@@ -202,11 +202,11 @@ impl TraceReplay {
         let end = base.saturating_add(offset + length);
         let bytes = end - length..end;
         // A write or read touches every page that it overlaps; a trim frees only pages that it covers completely.
-        let (first, last) = match op {
-            Op::Trim => (self.page_size.ceil(bytes.start), self.page_size.floor(end)),
-            _ => (self.page_size.floor(bytes.start), self.page_size.ceil(end)),
+        let pages = match op {
+            Op::Trim => self.page_size.covered(bytes.start, length),
+            _ => self.page_size.touched(bytes.start, length),
         };
-        let pages = first..last.max(first);
+        let pages = pages.start..pages.end.max(pages.start);
         if self.passes == 0 && op == Op::Write {
             self.first_pass.written_bytes += (pages.end - pages.start) * self.page_size.bytes;
         }
@@ -253,7 +253,7 @@ impl TraceReplay {
     #[inline]
     fn prefetch(&self) {
         // Consecutive requests are mostly for the same volume.
-        let page = |offset: u64| self.page_size.floor(self.volumes.latest_base().saturating_add(offset));
+        let page = |offset: u64| self.page_size.page_of(self.volumes.latest_base().saturating_add(offset));
         let RequestBatch { offset_bytes, length_bytes, .. } = &self.requests;
         if let Some(&offset) = offset_bytes.get(self.next + FAR_AHEAD) {
             self.addresses.prefetch_index(page(offset));
@@ -406,34 +406,6 @@ impl Passes {
         if self.recording.as_mut().is_some_and(|recording| !recording.skip(skipped)) {
             self.recording = None;
         }
-    }
-}
-
-/// Length of the drive's pages, with division by shifting where the length is a power of two.
-struct PageSize {
-    bytes: u64,
-    shift: Option<u32>,
-}
-
-impl PageSize {
-    fn new(bytes: u64) -> Self {
-        PageSize { bytes, shift: bytes.is_power_of_two().then(|| bytes.trailing_zeros()) }
-    }
-
-    /// Returns the page that holds `byte`.
-    #[inline]
-    fn floor(&self, byte: u64) -> u64 {
-        match self.shift {
-            Some(shift) => byte >> shift,
-            None => byte / self.bytes,
-        }
-    }
-
-    /// Returns the first page that begins at or after `byte`.
-    #[inline]
-    fn ceil(&self, byte: u64) -> u64 {
-        let page = self.floor(byte);
-        page + u64::from(page * self.bytes < byte)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 /// Size of a page.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct PageSize {
+    /// Bytes of a page.
     pub bytes: u64,
     /// Binary logarithm of a size that is a power of two: shifting is much faster than dividing.
     shift: Option<u32>,
