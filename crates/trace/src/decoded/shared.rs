@@ -1,6 +1,7 @@
 //! Decoded traces that all cursors of the process share.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
@@ -57,6 +58,9 @@ pub enum Next {
 /// Decoded traces of the process; the most recently used one is last.
 static TRACES: Mutex<Vec<(TraceIdentity, Arc<Shared>)>> = Mutex::new(Vec::new());
 
+/// Memory that the chunks of all traces in [`TRACES`] and of all cursors take, bytes.
+static DECODED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
 impl Shared {
     /// Returns the decoded trace `identity`; starts to decode it if it is not known.
     ///
@@ -98,7 +102,7 @@ impl Shared {
                 Some(End::Complete(progress)) => return Ok(Next::End(*progress)),
                 Some(End::Rest(reader)) => {
                     let reader = reader.take();
-                    (state.chunks, state.bytes, state.requests) = (Vec::new(), 0, 0);
+                    state.forget_chunks();
                     return Ok(Next::Rest(reader));
                 }
                 Some(End::Failed(error)) => return error.take().map_or(Ok(Next::Rest(None)), Err),
@@ -122,11 +126,25 @@ impl Shared {
         let mut state = lock(&self.state);
         if let Some(chunk) = chunk {
             state.bytes += chunk.bytes();
+            DECODED_BYTES.fetch_add(chunk.bytes(), Ordering::Relaxed);
             state.requests += chunk.requests();
             state.chunks.push(Arc::new(chunk));
         }
         state.end = end;
         self.grown.notify_all();
+    }
+}
+
+impl State {
+    fn forget_chunks(&mut self) {
+        DECODED_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
+        (self.chunks, self.bytes, self.requests) = (Vec::new(), 0, 0);
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.forget_chunks();
     }
 }
 
@@ -144,7 +162,11 @@ fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
             Ok(0) => return shared.add(None, Some(End::Complete(progress))),
             Ok(_) => shared.add(Some(Chunk::pack(&batch, progress)), None),
         }
-        if shared.size().0 > RESIDENT_BYTES {
+        if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
+            forget_oldest(&mut lock(&TRACES));
+        }
+        // Traces in use take memory even if the table has forgotten them.
+        if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             return shared.add(None, Some(End::Rest(Some(Box::new(reader)))));
         }
     }
