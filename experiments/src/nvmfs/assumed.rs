@@ -1,7 +1,7 @@
 //! Numbers that the paper on NVMFS leaves open, about the file systems and their workloads, from the register of assumptions.
 
 use crate::Failure;
-use crate::nvmfs::simulate::Load;
+use crate::nvmfs::load::Load;
 use crate::session::Session;
 use wearwell_nvmfs::options::{Lists, Options};
 use wearwell_nvmfs::workload::{Fileserver, Fio};

@@ -1,8 +1,9 @@
 //! Observations of a file system at several moments during a workload.
 
 use crate::Failure;
+use crate::nvmfs::load::Load;
 use crate::nvmfs::replay::{BEYOND_BYTES, Drive, ReplayFtl, Replayed, replay_marks};
-use crate::nvmfs::simulate::{Load, Mark, Simulated, Sizes};
+use crate::nvmfs::simulate::{Mark, Simulated, Sizes};
 use serde::{Deserialize, Serialize};
 
 /// Totals at a moment, since the file system was made.

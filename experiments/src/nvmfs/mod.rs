@@ -7,6 +7,7 @@ pub mod course;
 pub mod guest;
 pub mod host;
 pub mod job;
+pub mod load;
 pub mod nilfs_logs;
 pub mod pace;
 pub mod reading;

@@ -180,6 +180,12 @@ pub fn pages_of(request: &Request) -> Range<u64> {
     }
 }
 
+/// Returns the number of pages that the requests in a range write.
+pub fn written_pages(requests: &RequestBatch, range: Range<usize>) -> u64 {
+    let writes = range.map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
+    writes.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum()
+}
+
 fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usize>) -> Result<(), Failure> {
     let layer = &mut stack.targets[0].layer;
     let mut read = Vec::new();

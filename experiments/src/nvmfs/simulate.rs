@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::job::Cleaned;
+use crate::nvmfs::load::Load;
 use crate::nvmfs::trial::Trial;
 use serde::Serialize;
 use wearwell_base::seed::Seed;
@@ -10,7 +11,6 @@ use wearwell_nvmfs::options::{Caching, Format, Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{BlockOp, BlockRequest};
 use wearwell_nvmfs::top::{Machine, MachineSettings};
-use wearwell_nvmfs::workload::FileWorkloadConfig;
 use wearwell_trace::{Op, Request, RequestBatch};
 
 const BLOCK_BYTES: u64 = 4096;
@@ -65,36 +65,6 @@ impl Sizes {
     pub fn with_nvram(disk_bytes: u64, one_over: u64, written_bytes: u64, seed: u64) -> Sizes {
         let nvram_bytes = disk_bytes / one_over / BLOCK_BYTES * BLOCK_BYTES;
         Sizes { disk_bytes, nvram_bytes, written_bytes, seed }
-    }
-}
-
-/// A workload with its settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Load {
-    /// Name in the tables.
-    pub name: String,
-    /// Kind of the workload.
-    pub kind: String,
-    /// Settings other than utilisation, as in a configuration.
-    pub settings: String,
-}
-
-impl Load {
-    /// Returns the workload of that kind with default settings.
-    pub fn named(kind: &str) -> Load {
-        Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
-    }
-
-    /// Returns the workload of that kind with its files or records accessed in this order; Zipf's law has the exponent `skew`.
-    pub fn ordered(kind: &str, order: &str, skew: f64) -> Load {
-        let skew = if order == "zipf" { format!("\nskew = {skew:?}") } else { String::new() };
-        let settings = format!("order = \"{order}\"{skew}");
-        Load { name: format!("{kind} {order}"), kind: kind.to_owned(), settings }
-    }
-
-    fn config(&self, utilisation: f64) -> Result<FileWorkloadConfig, Failure> {
-        let Load { kind, settings, .. } = self;
-        Ok(toml::from_str(&format!("kind = \"{kind}\"\nutilisation = {utilisation:?}\n{settings}"))?)
     }
 }
 
@@ -303,7 +273,7 @@ fn in_bytes(request: &BlockRequest) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvmfs::trial::Clock;
+    use crate::nvmfs::timed::Clock;
     use crate::session::tests::with_session;
     use wearwell_nvmfs::workload::FILE_WORKLOADS;
 

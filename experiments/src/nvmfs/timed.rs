@@ -1,9 +1,9 @@
 //! Timed replay of requests to a drive.
 
 use crate::Failure;
-use crate::nvmfs::replay::pages_of;
-use crate::nvmfs::trial::{Clock, Trial};
+use crate::nvmfs::replay::{pages_of, written_pages};
 use crate::replicas::scenario;
+use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use wearwell_base::units::Lpn;
@@ -13,6 +13,28 @@ use wearwell_workload::{PageBatch, Workload};
 
 /// Window of a run in drive writes: the measurement begins at the end of a window.
 const WINDOW: f64 = 0.002;
+
+/// Assumptions of the timing of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Clock {
+    /// Microseconds of a memory access for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the
+    /// latency and endurance of the fastest DRAM" (section II).
+    pub memory_us: f64,
+    /// Queue depth of the drive.
+    pub queue_depth: u32,
+}
+
+impl Clock {
+    /// Reads the values of a session.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the register lacks a number.
+    pub fn of(session: &Session) -> Result<Clock, Failure> {
+        let queue_depth = session.assumed("nvmfs/queue-depth")? as u32;
+        Ok(Clock { memory_us: session.assumed("nvmfs/memory-us")?, queue_depth })
+    }
+}
 
 /// Source of the requests in order; the measured ones are repeated.
 struct Requests {
@@ -119,8 +141,8 @@ pub fn timed_seconds(
     planes: Planes,
     clock: &Clock,
 ) -> Result<f64, Failure> {
-    let before = Trial::written_pages(requests, 0..measured_from);
-    let measured = Trial::written_pages(requests, measured_from..requests.len());
+    let before = written_pages(requests, 0..measured_from);
+    let measured = written_pages(requests, measured_from..requests.len());
     let pages = shown_bytes as f64 / 4096.0;
     // The measurement also ends with a window, before the requests end.
     let wanted = measured as f64 / pages - 2.0 * WINDOW;

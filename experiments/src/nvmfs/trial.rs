@@ -2,35 +2,13 @@
 
 use crate::Failure;
 use crate::nvmfs::job::Cleaned;
-use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
-use crate::nvmfs::timed::{Planes, timed_seconds};
-use crate::session::Session;
+use crate::nvmfs::replay::{ReplayFtl, Replayed, replay};
+use crate::nvmfs::timed::{Clock, Planes, timed_seconds};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
 /// Bytes of a sector, the unit of figure 6.
 const SECTOR_BYTES: u64 = 512;
-/// Assumptions of the timing of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Clock {
-    /// Microseconds of a memory access for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the
-    /// latency and endurance of the fastest DRAM" (section II).
-    pub memory_us: f64,
-    /// Queue depth of the drive.
-    pub queue_depth: u32,
-}
-
-impl Clock {
-    /// Reads the values of a session.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the register lacks a number.
-    pub fn of(session: &Session) -> Result<Clock, Failure> {
-        let queue_depth = session.assumed("nvmfs/queue-depth")? as u32;
-        Ok(Clock { memory_us: session.assumed("nvmfs/memory-us")?, queue_depth })
-    }
-}
 
 /// A file system under a workload.
 #[derive(Clone, Debug)]
@@ -119,12 +97,6 @@ impl Trial {
             memory_seconds: self.memory_seconds(clock),
             cleaned: self.cleaned,
         })
-    }
-
-    /// Returns the number of pages that the requests in a range write.
-    pub fn written_pages(requests: &RequestBatch, range: std::ops::Range<usize>) -> u64 {
-        let writes = range.map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
-        writes.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum()
     }
 }
 

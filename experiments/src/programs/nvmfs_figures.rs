@@ -3,8 +3,10 @@
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
-use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::{Clock, Outcome};
+use crate::nvmfs::load::Load;
+use crate::nvmfs::simulate::{Simulated, Sizes};
+use crate::nvmfs::timed::Clock;
+use crate::nvmfs::trial::Outcome;
 use crate::session::Session;
 use crate::table::Table;
 use serde::Serialize;

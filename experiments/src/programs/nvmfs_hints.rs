@@ -3,8 +3,9 @@
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
-use crate::nvmfs::replay::{Drive, Replayed, replay_on};
-use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::load::Load;
+use crate::nvmfs::replay::{Drive, Replayed, replay_on, written_pages};
+use crate::nvmfs::simulate::{Simulated, Sizes};
 use crate::nvmfs::trial::Trial;
 use crate::session::Session;
 use crate::table::Table;
@@ -113,7 +114,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         .collect();
     let found = session.each("hints and trims", &jobs, |(load, simulated, sizes)| {
         let trial = simulated.play(load, utilisation, sizes)?;
-        let sent = Trial::written_pages(&trial.requests, trial.measured_from..trial.requests.len());
+        let sent = written_pages(&trial.requests, trial.measured_from..trial.requests.len());
         Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes, &block_pages)?))
     })?;
     let mut table = Table::new(&[

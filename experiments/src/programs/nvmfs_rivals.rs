@@ -3,9 +3,11 @@
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::load::Load;
 use crate::nvmfs::recording::{Known, Recording, shipped};
-use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::{Clock, Outcome, Trial};
+use crate::nvmfs::simulate::{Simulated, Sizes};
+use crate::nvmfs::timed::Clock;
+use crate::nvmfs::trial::{Outcome, Trial};
 use crate::recordings::Known as _;
 use crate::session::Session;
 use crate::table::Table;

@@ -3,10 +3,11 @@
 use crate::Failure;
 use crate::interval::{Interval, mean};
 use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::load::Load;
 use crate::nvmfs::reading::Reading;
-use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::simulate::{Simulated, Sizes};
+use crate::nvmfs::timed::Clock;
 use crate::nvmfs::timed::{Planes, timed_seconds};
-use crate::nvmfs::trial::Clock;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
