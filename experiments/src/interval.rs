@@ -1,6 +1,6 @@
 //! Means with confidence intervals.
 
-use crate::log_on_log::number;
+use crate::table::number;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean with the half-width of its 95 % confidence interval.

@@ -330,11 +330,6 @@ pub fn size(kib: u32) -> String {
     if kib.is_multiple_of(1024) { format!("{} MiB", kib / 1024) } else { format!("{kib} KiB") }
 }
 
-/// Formats a number with `decimals` decimals; empty if it is NaN.
-pub fn number(value: f64, decimals: usize) -> String {
-    if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

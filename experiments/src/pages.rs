@@ -6,6 +6,7 @@ use crate::judge;
 use crate::manifest::{Found, Item, Kind, Manifest, Verdict};
 use crate::reproduce::{Effort, Record, folder_of};
 use crate::sensitivity;
+use crate::table;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -168,7 +169,7 @@ fn data(found: Found, folder: &Path, record: &Record) -> Result<String, Failure>
         let _ = writeln!(text, "\n![{}, {plot}]({name}/{plot})", found.item.title);
     }
     for table in &record.shown {
-        let rows = judge::read(folder, table)?;
+        let rows = table::read(folder, table)?;
         let Some(first) = rows.first() else { continue };
         let line = |fields: &[&str]| format!("| {} |\n", fields.join(" | "));
         let columns = first.parts().0;

@@ -2,10 +2,9 @@
 
 use crate::Failure;
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::replicas::{run_each, scenario};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_stack::{LayerResult, RunResult};
 
 /// A stack to run: the keys of its row in the table, and its scenario without seed.

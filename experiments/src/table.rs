@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::session::Session;
+use std::path::Path;
 
 /// Rows of text under column names.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,61 @@ impl Table {
         session.show(name);
         self.write(session, name)
     }
+}
+
+/// A row of a table, accessible by column names.
+pub struct Row {
+    columns: csv::StringRecord,
+    fields: csv::StringRecord,
+}
+
+impl Row {
+    /// Returns the field in `column`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the column is missing.
+    pub fn of(&self, column: &str) -> Result<&str, Failure> {
+        let place = self.columns.iter().position(|name| name == column);
+        place.and_then(|place| self.fields.get(place)).ok_or_else(|| {
+            let there: Vec<&str> = self.columns.iter().collect();
+            format!("no column `{column}`; there are {}", there.join(", ")).into()
+        })
+    }
+
+    /// Returns the number in `column`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the column is missing or has no number.
+    pub fn number(&self, column: &str) -> Result<f64, Failure> {
+        let text = self.of(column)?;
+        text.parse().map_err(|_| format!("column `{column}` has \"{text}\", which is no number").into())
+    }
+
+    /// Returns all columns and all fields.
+    pub fn parts(&self) -> (Vec<&str>, Vec<&str>) {
+        (self.columns.iter().collect(), self.fields.iter().collect())
+    }
+}
+
+/// Reads the rows of the table `name` in `folder`.
+///
+/// # Errors
+///
+/// Returns an error if the table is missing or unreadable.
+pub fn read(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
+    let path = folder.join(format!("{name}.csv"));
+    let failed = |error: csv::Error| format!("{}: {error}", path.display());
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(&path).map_err(failed)?;
+    let columns = reader.headers().map_err(failed)?.clone();
+    let row = |fields: Result<_, _>| Ok(Row { columns: columns.clone(), fields: fields.map_err(failed)? });
+    reader.records().map(row).collect()
+}
+
+/// Formats a number with `decimals` decimals; empty if it is NaN.
+pub fn number(value: f64, decimals: usize) -> String {
+    if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
 }
 
 #[cfg(test)]

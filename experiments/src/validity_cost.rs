@@ -2,9 +2,8 @@
 //! random writes (GeckoFTL, section 5.1).
 
 use crate::Failure;
-use crate::log_on_log::number;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::StoreSize;

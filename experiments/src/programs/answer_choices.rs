@@ -4,12 +4,11 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::moving::{LOADS, Place, Settings, least, predict, regret};
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 /// Policies that are compared with fixed numbers of choices.
 const OTHERS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];

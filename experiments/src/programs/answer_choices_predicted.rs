@@ -2,11 +2,10 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::number;
 use crate::moving::{LOADS, Settings, least, predict, regret};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;

@@ -6,12 +6,11 @@ use crate::Failure;
 use crate::cagc::Assumed;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::replicas::{run_each, scenario};
 use crate::session::Session;
 use crate::stacks::total;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::worth::{Point, Predicted, SCHEMES, drawn, predict, stand_ins};
 
 /// Largest error of a predicted amplification, per cent, and of a predicted saving, percentage points.

@@ -2,10 +2,9 @@
 //! recorded before anything was simulated.
 
 use crate::Failure;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::worth::{Point, Predicted, drawn, predict, stand_ins};
 
 pub fn run(session: &Session) -> Result<(), Failure> {

@@ -8,13 +8,12 @@ use crate::cagc::{
 };
 use crate::chart::{Chart, Series};
 use crate::heat_map::HeatMap;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, copied_above, copied_below, device, erases, find, run_stacks, table, total,
 };
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_stack::RunResult;
 
 /// Share of the user space in use.

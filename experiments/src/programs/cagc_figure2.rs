@@ -6,11 +6,10 @@
 use crate::Failure;
 use crate::cagc::{Assumed, CLOSED, Drive, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
 use crate::chart::{Chart, Series};
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Column, Runs, erases, run_stacks};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_stack::RunResult;
 
 /// Share of the space in use with which nothing is cleaned during these short runs, and the length of the runs.

@@ -11,11 +11,10 @@ use crate::cagc::{
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Column, Runs, copied_below, erases, find, run_stacks, table, total};
 use crate::statements::{Statements, rises};
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_stack::RunResult;
 
 const DOUBLE: Scheme = Scheme::new("none double", "kind = \"none\"", "\"double\"");

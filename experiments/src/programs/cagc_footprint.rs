@@ -9,11 +9,10 @@ use crate::cagc::{
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Column, Runs, copied_below, erases, run_stacks, table, total};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 /// Shares of the user space in use. Above 0.85, a fifth of the blocks cannot be kept erased.
 const USED: [f64; 12] = [0.50, 0.56, 0.60, 0.64, 0.68, 0.72, 0.75, 0.78, 0.80, 0.82, 0.83, 0.84];

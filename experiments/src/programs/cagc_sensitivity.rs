@@ -8,10 +8,10 @@ use crate::cagc::{
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Column, Runs, Stack, copied_below, erases, find, per_host, run_stacks, table, total};
 use crate::statements::Statements;
+use crate::table::number;
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::RunResult;
 

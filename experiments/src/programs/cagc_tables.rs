@@ -2,9 +2,8 @@
 
 use crate::Failure;
 use crate::cagc::TRACES;
-use crate::log_on_log::number;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_base::request::Op;
 use wearwell_base::seed::Seed;
 use wearwell_engine::nand::Preset;

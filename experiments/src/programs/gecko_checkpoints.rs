@@ -2,11 +2,10 @@
 //! a battery, and savings by not cleaning metadata blocks.
 
 use crate::Failure;
-use crate::log_on_log::number;
 use crate::paged::{self, Measured, PAGES_PER_BLOCK, Run};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 /// Settings of the program.
 #[derive(Clone, Debug, serde::Deserialize)]

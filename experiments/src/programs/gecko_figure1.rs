@@ -3,10 +3,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::gecko::{drive, ram_mib, recovery_s};
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::statements::{Statements, rises};
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_theory::ftl::Ftl;
 
 const FTLS: [Ftl; 2] = [Ftl::LazyFtl, Ftl::GeckoFtl];

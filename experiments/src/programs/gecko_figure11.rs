@@ -3,10 +3,9 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::number;
 use crate::session::{Scale, Session};
 use crate::statements::{Statements, rises};
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 

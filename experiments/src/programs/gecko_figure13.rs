@@ -3,11 +3,10 @@
 
 use crate::Failure;
 use crate::gecko::mib;
-use crate::log_on_log::number;
 use crate::paged::{self, CAUSES, FTLS, Measured, PAGES_PER_BLOCK, Run, settings};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_engine::ftl::paged::PagedSettings;
 
 /// Settings of the program.

@@ -4,11 +4,10 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::gecko_ram::{Point, Predicted, predict};
-use crate::log_on_log::number;
 use crate::paged::Measured;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 /// A point, its prediction, and its measurement.
 struct Found<'a> {

@@ -2,10 +2,9 @@
 
 use crate::Failure;
 use crate::gecko_ram::{Point, predict};
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let points = Point::all(session)?;

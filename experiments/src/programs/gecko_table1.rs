@@ -3,10 +3,9 @@
 
 use crate::Failure;
 use crate::gecko::{drive, mib, ram_mib, ram_of, recovery_of, recovery_s};
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_theory::ftl::{
     Counters, Ftl, FtlDrive, FtlSizes, crossing_log2_blocks, flash_bitmap_write_amplification,
     gecko_write_amplification, query_cost, update_cost,

@@ -6,12 +6,11 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
 use crate::stacks::user_pages;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::traces::{self, Trace};
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run as simulate};

@@ -7,11 +7,10 @@
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
-use crate::log_on_log::number;
 use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::ControlFlow;

@@ -6,12 +6,11 @@
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
-use crate::log_on_log::number;
 use crate::replicas::{amplification, run_each, scenario};
 use crate::session::Session;
 use crate::stacks::user_pages;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::traces;
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario};

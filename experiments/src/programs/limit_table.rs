@@ -6,11 +6,10 @@
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent};
-use crate::log_on_log::number;
 use crate::replicas::scenario;
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::traces;
 use serde::{Deserialize, Serialize};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};

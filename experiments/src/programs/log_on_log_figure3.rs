@@ -2,11 +2,11 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Setting, number, run_settings};
+use crate::log_on_log::{Assumed, Case, Load, Setting, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 const LOWER_KIB: u32 = 256;
 

@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Setting, number, run_settings, size, traces};
+use crate::log_on_log::{Assumed, Case, Load, Setting, run_settings, size, traces};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 2048];
 const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];

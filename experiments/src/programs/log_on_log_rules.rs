@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Setting, number, run_settings, size};
+use crate::log_on_log::{Assumed, Case, Setting, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, rises};
-use crate::table::Table;
+use crate::table::{Table, number};
 
 const RATIOS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 1024];

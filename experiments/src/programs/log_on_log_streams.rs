@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Outcome, Setting, number, run_settings, size};
+use crate::log_on_log::{Assumed, Case, Load, Outcome, Setting, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, falls, rises};
-use crate::table::Table;
+use crate::table::{Table, number};
 
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 3] = [64, 256, 1024];

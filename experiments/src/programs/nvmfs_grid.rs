@@ -303,8 +303,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::read;
     use crate::session::tests::with_settings;
+    use crate::table::read;
 
     #[test]
     fn cases_without_room_are_left_out_and_named() {

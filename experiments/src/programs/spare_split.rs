@@ -4,11 +4,10 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Runs, Stack, above, device, find, run_stacks, total};
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use wearwell_theory::StackedLogs;
 
 const LOWER_KIB: u32 = 256;

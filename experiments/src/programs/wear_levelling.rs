@@ -1,10 +1,9 @@
 //! Effect and cost of wear levelling: DFTL and GeckoFTL with each kind, until the first block wears out.
 
 use crate::Failure;
-use crate::log_on_log::number;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Table, number};
 use serde::{Deserialize, Serialize};
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
