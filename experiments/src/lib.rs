@@ -1,13 +1,12 @@
 //! Reproduction of the figures, tables and printed claims of five papers, and experiments on open questions; one
 //! command repeats each, with a verdict.
 //!
-//! A [`manifest`] lists the items and the printed results; a [program](programs) computes an item; [`judge`] compares
-//! both; [`pages`] are generated from the results on disk.
+//! A [`manifest`] lists the items and the printed results; a [program](programs) computes an item in a [`session`]; the
+//! [`runner`] compares both, and generates pages from the results on disk. Each imports only those before it.
 
 pub mod assumptions;
 pub mod cagc;
 pub mod chart;
-pub mod crew;
 #[cfg(target_os = "linux")]
 pub mod f2fs;
 pub mod figures;
@@ -17,7 +16,6 @@ pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;
 pub mod journal;
-pub mod judge;
 pub mod layer_model;
 #[cfg(target_os = "linux")]
 pub mod live;
@@ -27,13 +25,11 @@ pub mod moving;
 #[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
-pub mod pages;
 pub mod programs;
 #[cfg(target_os = "linux")]
 pub mod recordings;
 pub mod replicas;
-pub mod reproduce;
-pub mod sensitivity;
+pub mod runner;
 pub mod session;
 pub mod small_log;
 pub mod stacks;

@@ -193,8 +193,8 @@ mod points {
     use super::Dask;
     use serde_json::json;
     use std::ops::ControlFlow;
-    use wearwell_experiments::crew::{Crew, Ended, Lost, Way};
     use wearwell_experiments::journal::{Answer, build};
+    use wearwell_experiments::session::{Crew, Ended, Lost, Way};
 
     impl Crew for Dask {
         fn answer(

@@ -1,7 +1,6 @@
 //! Tests of all manifests.
 
 use super::*;
-use crate::programs;
 
 #[test]
 fn manifests_can_be_read_and_name_each_item_once() {
@@ -28,26 +27,6 @@ fn every_item_has_a_source_of_its_data_or_a_reason_for_none() {
                 found.name()
             );
         }
-    }
-}
-
-#[test]
-fn programs_of_items_exist_and_take_their_settings() {
-    for found in items(&all().unwrap()) {
-        let Some(name) = &found.item.program else { continue };
-        let program = programs::find(name).unwrap();
-        for (scale, settings) in [("quick", &found.item.quick), ("full", &found.item.full)] {
-            (program.check)(settings).unwrap_or_else(|error| panic!("{}, {scale}: {error}", found.name()));
-        }
-    }
-}
-
-#[test]
-fn every_program_belongs_to_an_item() {
-    let manifests = all().unwrap();
-    for program in programs::PROGRAMS {
-        let used = items(&manifests).any(|found| found.item.program.as_deref() == Some(program.name));
-        assert!(used, "no item uses {}", program.name);
     }
 }
 

@@ -163,3 +163,6 @@ pub fn find(name: &str) -> Result<&'static Program, Failure> {
         format!("there is no program `{name}`; there are {}", names.join(", ")).into()
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,8 @@ use crate::output::print;
 use serde_json::{Value, json};
 use std::io;
 use std::ops::ControlFlow;
-use wearwell_experiments::crew;
 use wearwell_experiments::journal::build;
+use wearwell_experiments::runner::answer;
 use wearwell_experiments::session::{Interrupted, Watch};
 
 /// Observer that shows no progress and stops on an interrupt.
@@ -38,7 +38,7 @@ pub fn answer() -> Result<(), Failure> {
     });
     // A worker thread provides one core.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
-    match crew::answer(&asked, &Unseen) {
+    match answer::answer(&asked, &Unseen) {
         Ok(Ok(answer)) => say(&serde_json::to_value(answer).expect("plain data")),
         Ok(Err(error)) => say(&json!({ "error": error })),
         Err(error) if error.is::<Interrupted>() => Err(Failure::Interrupted),

@@ -15,13 +15,14 @@ use list::as_row;
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
-use wearwell_experiments::crew::{Crew, Lost};
 use wearwell_experiments::manifest::{self, Found, Manifest};
 use wearwell_experiments::nvmfs::job::play;
-use wearwell_experiments::pages;
-use wearwell_experiments::reproduce::{Effort, Plan, Record, check, folder_of, judge_again, reproduce};
-use wearwell_experiments::sensitivity::{Effect, vary};
-use wearwell_experiments::session::Interrupted;
+use wearwell_experiments::runner::pages;
+use wearwell_experiments::runner::reproduce::{
+    Effort, Plan, Record, check, folder_of, judge_again, reproduce,
+};
+use wearwell_experiments::runner::sensitivity::{Effect, vary};
+use wearwell_experiments::session::{Crew, Interrupted, Lost};
 use wearwell_study::Row;
 
 /// Reproduces figures, tables and claims of the five papers, each with data, plots and a verdict

@@ -1,11 +1,15 @@
 use super::*;
 use crate::journal::Journal;
 use crate::manifest::{Manifest, all, find};
-use crate::reproduce::{Effort, Plan, Record, folder_of, reproduce};
+use crate::runner::reproduce::{Effort, Plan, Record, ends_all, folder_of, reproduce};
 use crate::session::tests::Unwatched;
-use std::collections::BTreeSet;
+use crate::session::{Crew, Ended, Lost};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Executor in this process: exchanges only text, and returns the last point first.
@@ -71,7 +75,7 @@ fn left(manifests: &[Manifest], item: &str, plan: &Plan) -> Result<(Vec<(String,
     let text = |path: &Path| fs::read_to_string(path).unwrap();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     let mut files: Vec<_> = files.map(|path| (name(&path), text(&path))).collect();
-    files.retain(|(name, _)| name != crate::reproduce::RECORD);
+    files.retain(|(name, _)| name != crate::runner::reproduce::RECORD);
     files.sort();
     Ok((files, record))
 }
@@ -118,40 +122,6 @@ fn points_before_a_lost_executor_are_kept_and_not_repeated() {
     left(&manifests, item, &plan(output.path(), settings, &assumptions, Some(&others))).unwrap();
     assert_eq!(others.answered.into_inner(), all - 2, "{told}");
     assert_eq!(others.asked.into_inner(), 1);
-}
-
-#[test]
-fn error_of_a_point_is_returned_unchanged() {
-    #[derive(Debug)]
-    struct Failing;
-    impl Crew for Failing {
-        fn answer(
-            &self,
-            _: &Way,
-            points: &[String],
-            heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
-        ) -> Result<(), Lost> {
-            let answer = Answer { found: serde_json::json!(14), core_seconds: 2.5 };
-            assert!(heed(Some((1, Ok(answer)))).is_continue());
-            assert!(heed(Some((0, Err(format!("{} has no answer", points[0]))))).is_break());
-            Ok(())
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("points.jsonl");
-    let journal = Journal::open(&path).unwrap();
-    let assumptions = Assumptions::register();
-    let session =
-        Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
-    let session = session.answered_by(Some(&Failing), "none");
-    let here = |_: &u32| -> Result<u32, Failure> { panic!("nothing is answered here") };
-    let error = session.each("double", &[6, 7], here).unwrap_err();
-    assert_eq!(error.to_string(), "double 6 has no answer");
-    assert!(!ends_all(&error));
-    assert_eq!(session.seconds_besides(), 2.5);
-    let kept = Journal::open(&path).unwrap();
-    assert!(kept.find("double 6").is_none());
-    assert_eq!(kept.find("double 7").unwrap().found, 14);
 }
 
 #[test]

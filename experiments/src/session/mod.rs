@@ -1,8 +1,17 @@
 //! Session of a program: its settings, a folder for its results, and earlier finished points.
 
+mod crew;
+mod led;
+mod settings;
+mod watch;
+
+pub use crew::{Crew, Ended, Lost, Way};
+pub(crate) use led::{Led, astray};
+pub use settings::{Calculation, Sampling, Scale};
+pub use watch::{Interrupted, Watch};
+
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::crew::{Crew, Ended, Led, Lost, Way};
 use crate::journal::{Finished, Journal};
 use cpu_time::ThreadTime;
 use rayon::prelude::*;
@@ -14,65 +23,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Observer of a reproduction, which may end it.
-pub trait Watch: Sync {
-    /// Announces that a number of points follows.
-    fn expect(&self, _points: usize) {}
-
-    /// Reports a finished point; `again` is true if it was found in the journal.
-    fn finished(&self, _again: bool) {}
-
-    /// Returns whether to continue.
-    fn flow(&self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    /// Requests that the process is not killed from now on: running measurements end soon after [`Watch::flow`] returns
-    /// `Break`, and must clean up first.
-    fn be_patient(&self) {}
-
-    /// Reports that points meant for another executor are computed in this process, with the reason.
-    fn stays_here(&self, _reason: &str) {}
-}
-
-/// The observer ended the reproduction; finished points are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted;
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.write_str("interrupted; finished points are kept, and the same command goes on")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
-/// Sizes of the drives of a program that simulates few, large drives: logarithms of their numbers of blocks to the base
-/// 2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scale {
-    /// Size up to which parameters are swept.
-    pub swept: u32,
-    /// Size of the largest drive, for a few runs.
-    pub largest: u32,
-}
-
-/// Settings of a program that runs scenarios with several seeds.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sampling {
-    /// Runs of each scenario, with the seeds 1, 2, …; intervals need two.
-    pub runs: u64,
-    /// Warm-up and measurement as a multiple of the program's own rule.
-    pub length: f64,
-}
-
-/// Settings of a program that only calculates: none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Calculation {}
 
 /// Inputs of a program, and the destination of its results.
 pub struct Session<'a> {
@@ -389,93 +339,5 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Helpers for tests of other modules.
 #[cfg(test)]
-pub mod tests {
-    use super::*;
-
-    /// Observer that does nothing.
-    pub struct Unwatched;
-
-    impl Watch for Unwatched {}
-
-    /// Calls `of` with a session in a temporary folder.
-    pub fn with_session<T>(runs: u64, length: f64, of: impl FnOnce(&Session) -> T) -> T {
-        with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| of(session))
-    }
-
-    /// Calls `of` with a session of these settings, and its folder.
-    pub fn with_settings<T>(settings: toml::Table, of: impl FnOnce(&Session, &Path) -> T) -> T {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
-        let assumptions = Assumptions::register();
-        let session = Session::new(settings, folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
-        of(&session, folder.path())
-    }
-
-    #[test]
-    fn points_are_computed_once_and_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("points.jsonl");
-        let calls = std::sync::atomic::AtomicU32::new(0);
-        let answer = |key: &u32| {
-            calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            Ok(f64::from(*key) / 3.0)
-        };
-        let assumptions = Assumptions::register();
-        for keys in [&[1, 2][..], &[1, 2, 5]] {
-            let journal = Journal::open(&path).unwrap();
-            let session =
-                Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &Unwatched)
-                    .unwrap();
-            let wanted: Vec<f64> = keys.iter().map(|key| f64::from(*key) / 3.0).collect();
-            assert_eq!(session.each("third", keys, answer).unwrap(), wanted);
-            assert_eq!(
-                session.seconds_besides() > 0.0,
-                keys.len() > 2,
-                "the first two of the second sitting"
-            );
-        }
-        assert_eq!(calls.into_inner(), 3);
-    }
-
-    #[test]
-    fn interruption_keeps_finished_points() {
-        struct After(std::sync::atomic::AtomicU32);
-        impl Watch for After {
-            fn flow(&self) -> ControlFlow<()> {
-                match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-                    0 => ControlFlow::Continue(()),
-                    _ => ControlFlow::Break(()),
-                }
-            }
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("points.jsonl");
-        let (assumptions, journal) = (Assumptions::register(), Journal::open(&path).unwrap());
-        let watch = After(0.into());
-        let session =
-            Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &watch).unwrap();
-        let stopped = session.each("same", &[7, 8, 9], |key: &u32| Ok(*key)).unwrap_err();
-        assert!(stopped.is::<Interrupted>());
-        drop(journal);
-        let kept = std::fs::read_to_string(path).unwrap();
-        assert_eq!(kept.lines().count(), 1, "{kept}");
-    }
-
-    #[test]
-    fn settings_are_read_and_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
-        let assumptions = Assumptions::register();
-        let new = |settings| {
-            Session::new(settings, Path::new("."), "", &assumptions, &journal, &Unwatched)
-                .map_err(|error| error.to_string())
-        };
-        let session = new(toml::toml! { swept = 12 largest = 14 }).unwrap();
-        assert_eq!(session.settings::<Scale>().unwrap(), Scale { swept: 12, largest: 14 });
-        assert!(session.settings::<Sampling>().unwrap_err().to_string().contains("unknown field"));
-        assert!(new(toml::toml! { runs = 0 }).is_err());
-        assert!(new(toml::toml! { length = "long" }).err().unwrap().contains("`length = \"long\"`"));
-    }
-}
+pub mod tests;

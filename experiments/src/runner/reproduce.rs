@@ -2,12 +2,11 @@
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::crew::Crew;
 use crate::journal::{self, Journal};
-use crate::judge::{Decided, judge, verdict};
 use crate::manifest::{Found, Item, Manifest, Verdict, find};
 use crate::programs::{self, Program};
-use crate::session::{Session, Watch};
+use crate::runner::judge::{Decided, judge, verdict};
+use crate::session::{Crew, Interrupted, Lost, Session, Watch};
 use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -134,7 +133,7 @@ pub fn folder_of(output: &Path, found: Found) -> PathBuf {
 /// # Errors
 ///
 /// Returns an error for an item that cannot be reproduced; as for its program and its claims;
-/// [`crate::session::Interrupted`] and [`crate::crew::Lost`]. The errors do not name the item; the caller must add its name.
+/// [`Interrupted`] and [`Lost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
     found: Found,
@@ -170,6 +169,11 @@ pub fn reproduce(
         let _ = staged.parent().map(fs::remove_dir);
     }
     made
+}
+
+/// True if `failure` also prevents the reproduction of all other items.
+pub fn ends_all(failure: &Failure) -> bool {
+    failure.is::<Interrupted>() || failure.is::<Lost>()
 }
 
 /// Checks whether an item can be reproduced as planned, so that wrong settings are reported before the start.

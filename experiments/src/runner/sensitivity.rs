@@ -2,9 +2,8 @@
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
-use crate::crew::ends_all;
 use crate::manifest::{Found, Manifest, Verdict, find};
-use crate::reproduce::{Plan, Record, folder_of, reproduce};
+use crate::runner::reproduce::{Plan, Record, ends_all, folder_of, reproduce};
 use crate::session::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

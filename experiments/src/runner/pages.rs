@@ -2,10 +2,9 @@
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::judge;
 use crate::manifest::{Found, Item, Kind, Manifest, Verdict};
-use crate::reproduce::{Effort, Record, folder_of};
-use crate::sensitivity;
+use crate::runner::reproduce::{Effort, Record, folder_of};
+use crate::runner::sensitivity;
 use crate::table;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -208,6 +207,7 @@ fn capital(words: &str) -> String {
 mod tests {
     use super::*;
     use crate::manifest::{all, items};
+    use crate::runner::judge;
     use std::path::PathBuf;
 
     fn results() -> PathBuf {

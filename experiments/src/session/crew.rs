@@ -1,0 +1,50 @@
+//! Executor of the points of a program outside of this process.
+
+use crate::journal::Answer;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Inputs that lead a program to its points: its settings, and the results of earlier points.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// Name of the program.
+    pub program: String,
+    /// Settings of the program.
+    pub settings: toml::Table,
+    /// Assumptions whose value differs from the register.
+    pub assumptions: BTreeMap<String, f64>,
+    /// Folder of traces, if there is one.
+    pub traces: Option<PathBuf>,
+    /// Earlier results: one list per request for points, one result per point.
+    pub earlier: Vec<Vec<Value>>,
+}
+
+/// A point that has ended: its index among the requested points, and its result or its error. An error is final:
+/// repeating the point gives the same error.
+pub type Ended = (usize, Result<Answer, String>);
+
+/// Executor of points outside of this process.
+pub trait Crew: Sync + fmt::Debug {
+    /// Computes `points` in any order. Calls `heed` with each point that ends, and with `None` at intervals while none
+    /// ends; returns once all have ended or `heed` stops.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the points could not be computed for external reasons.
+    fn answer(
+        &self,
+        way: &Way,
+        points: &[String],
+        heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
+    ) -> Result<(), Lost>;
+}
+
+/// The executor is lost and computes no more points; finished points are kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Lost(pub String);

@@ -1,0 +1,36 @@
+//! Observer of a reproduction, and the error of a reproduction that it ended.
+
+use std::ops::ControlFlow;
+
+/// Observer of a reproduction, which may end it.
+pub trait Watch: Sync {
+    /// Announces that a number of points follows.
+    fn expect(&self, _points: usize) {}
+
+    /// Reports a finished point; `again` is true if it was found in the journal.
+    fn finished(&self, _again: bool) {}
+
+    /// Returns whether to continue.
+    fn flow(&self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Requests that the process is not killed from now on: running measurements end soon after [`Watch::flow`] returns
+    /// `Break`, and must clean up first.
+    fn be_patient(&self) {}
+
+    /// Reports that points meant for another executor are computed in this process, with the reason.
+    fn stays_here(&self, _reason: &str) {}
+}
+
+/// The observer ended the reproduction; finished points are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("interrupted; finished points are kept, and the same command goes on")
+    }
+}
+
+impl std::error::Error for Interrupted {}
