@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from ._plain import plain, whole
-from .result import Record
+from ._record import Record
 
 if TYPE_CHECKING:
     import pandas as pd

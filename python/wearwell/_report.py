@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from . import _core
 from ._means import means, settings_of
+from ._page import run_document, write_page
 from .result import Result
 
 if TYPE_CHECKING:
@@ -46,14 +44,13 @@ def report(path: str | os.PathLike[str], *found: Found, title: str | None = None
     if not found:
         raise TypeError(f"found: {WANTED}")
     documents = [_document(each, at) for at, each in enumerate(found, start=1)]
-    _write(Path(path), _core.page(title or ", ".join(name for name, _ in documents), documents))
+    write_page(path, title, documents)
 
 
 def _document(found: Found, at: int) -> tuple[str, str]:
     """Return the name and the JSON of a document."""
     if isinstance(found, Result):
-        data = found.to_dict()
-        return str(data["scenario"].get("name") or f"Run {at}"), json.dumps(data)
+        return run_document(found.to_dict(), at)
     attrs = getattr(found, "attrs", {})
     if "advice" in attrs:
         return f"Advice {at}", str(attrs["advice"])
@@ -99,14 +96,3 @@ def _plain(value: Any) -> Any:
     """Return a value that JSON can represent; NaN and infinity become None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".wearwell-", encoding="utf-8", delete=False) as file:
-        try:
-            file.write(text)
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 from . import _core
 from ._errors import ReportError
 from ._part import Size
-from .result import Record
+from ._record import Record
 from .scenario import Scenario
 
 __all__ = ["Figures", "Report", "scenario", "sheet", "smart"]

@@ -7,39 +7,29 @@ install 'wearwell[plot]'``.
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from . import _drawing
+from ._drawing import Width, axes, curves, draw_course, draw_shares, frame, save, style
 from ._errors import ParameterError
-from ._extras import need
 from ._means import figures_of, means, settings_of
+from .result import Result, course_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike
 
-    from .result import Result
     from .theory import SteadyState
 
 __all__ = ["COLOURS", "WIDTHS", "course", "curves", "response_times", "save", "shares", "style", "sweep"]
 
-WIDTHS = {"column": 3.4, "page": 7.0}
+WIDTHS = _drawing.WIDTHS
 """Widths of figures, inches: of one column, and of both."""
 
-COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = _drawing.COLOURS
 """Colours that colour-blind readers can distinguish (Okabe and Ito 2008), dark ones first, so that they differ in
 grey."""
-
-Width: TypeAlias = str | float
-
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-_RATIO = 0.68
 
 _UNITS = {
     "bytes": "bytes",
@@ -69,78 +59,6 @@ _NAMES = {
 }
 
 
-@contextmanager
-def style(width: Width = "column") -> Iterator[None]:
-    """Apply the style of this module to matplotlib: ``with wearwell.plot.style(): ...``.
-
-    Parameters
-    ----------
-    width : {"column", "page"} or float
-        Width of new figures, by name or in inches.
-    """
-    need("matplotlib", "plot")
-    import matplotlib as mpl
-    from cycler import cycler
-
-    parts = zip(COLOURS, _LINES, _MARKERS, strict=True)
-    turns = [dict(zip(("color", "linestyle", "marker"), each, strict=True)) for each in parts]
-    inches = _inches(width)
-    settings: Any = {
-        "figure.figsize": (inches, inches * _RATIO),
-        "figure.constrained_layout.use": True,
-        "font.size": 8,
-        "axes.labelsize": 8,
-        "axes.titlesize": 8,
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.prop_cycle": cycler(**{name: [turn[name] for turn in turns] for name in turns[0]}),
-        "legend.fontsize": 7,
-        "legend.frameon": False,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "lines.linewidth": 1.1,
-        "lines.markersize": 3.5,
-        "errorbar.capsize": 2,
-        # Outline fonts that can be searched and edited, as publishers require.
-        "pdf.fonttype": 42,
-        "ps.fonttype": 42,
-        "svg.fonttype": "none",
-        # Equal figures give identical files.
-        "svg.hashsalt": "wearwell",
-    }
-    is_interactive = mpl.is_interactive()
-    try:
-        with mpl.rc_context(settings):
-            try:
-                yield
-            finally:
-                is_interactive = mpl.is_interactive()
-    finally:
-        # Loading the backend for the first figure of a notebook would change this setting for all later figures.
-        mpl.interactive(is_interactive)
-
-
-def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:
-    """Write a figure to files of the kinds ``.pdf``, ``.svg`` and so on; equal figures give identical files.
-
-    Parameters
-    ----------
-    figure : Figure or Axes
-        The figure, or axes in it.
-    *paths : str or PathLike
-        The files.
-    """
-    with style():
-        whole: Any = getattr(figure, "figure", None) or figure
-        dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-        for path in paths:
-            end = os.fspath(path).rpartition(".")[2].lower()
-            # The layout is stable only after the second drawing.
-            for target in (io.BytesIO(), path):
-                whole.savefig(target, format=end, metadata=dates.get(end), dpi=300)
-
-
 def course(
     results: Result | Mapping[str, Result] | Sequence[Result], ax: Axes | None = None, *, width: Width = "column"
 ) -> Axes:
@@ -157,35 +75,8 @@ def course(
     width : {"column", "page"} or float
         Width of a new figure, by name or in inches.
     """
-    named = _named(results)
-    with style(width):
-        ax = _axes(ax)
-        for name, result in named.items():
-            windows = result.windows
-            reached = windows.host_pages / result.device.logical_pages
-            # There is no value before the first cleaning.
-            values = windows.write_amplification.astype(float)
-            ax.plot(reached, values, label=name, marker="none")
-        if len(named) == 1:
-            _measured(ax, next(iter(named.values())))
-        else:
-            ax.legend()
-        _frame(ax, "drive writes", "write amplification")
-    return ax
-
-
-def _measured(ax: Axes, result: Result) -> None:
-    """Shade the measured part, and draw its mean."""
-    windows = result.windows
-    end = float(windows.host_pages.iloc[-1]) / result.device.logical_pages
-    begin = end - result.course.measured_drive_writes
-    ax.axvspan(begin, end, color="0.9", linewidth=0, label="measured")
-    if result.write_amplification is not None:
-        half_width = (result.write_amplification_estimate or {}).get("ci95_half_width") or 0.0
-        mean = [result.write_amplification]
-        place = [(begin + end) / 2]
-        ax.errorbar(place, mean, yerr=[half_width], color=COLOURS[1], linestyle="none", label="mean, 95 % interval")
-    ax.legend()
+    named = {name: course_of(result) for name, result in _named(results).items()}
+    return draw_course(named, ax, width=width)
 
 
 def sweep(
@@ -236,7 +127,7 @@ def sweep(
     words = dict.fromkeys(_word(value) for value in rows[x])
     places_of = {word: float(word) if is_number else float(at) for at, word in enumerate(words)}
     with style(width):
-        ax = _axes(ax)
+        ax = axes(ax)
         for name, places in lines.items():
             group = rows.iloc[places]
             across = [places_of[_word(value)] for value in group[x]]
@@ -248,47 +139,7 @@ def sweep(
             ax.set_xticks(list(places_of.values()), list(places_of))
         if any(lines):
             ax.legend()
-        _frame(ax, label(x), label(y))
-    return ax
-
-
-def curves(
-    x: ArrayLike,
-    values: Mapping[str, ArrayLike] | ArrayLike,
-    *,
-    xlabel: str = "spare factor",
-    ylabel: str = "write amplification",
-    ax: Axes | None = None,
-    width: Width = "column",
-) -> Axes:
-    """Draw curves of the theory, as lines without markers.
-
-    Parameters
-    ----------
-    x : array_like
-        Parameter on the horizontal axis.
-    values : dict of str to array_like, or array_like
-        The curves by their names, each as long as `x`; or one without a name.
-    xlabel, ylabel : str
-        Labels of the axes, if they have none yet.
-    ax, width
-        As for `course`. On the axes of a `sweep`, the curves are drawn over the simulated points.
-    """
-    import numpy as np
-
-    across = np.asarray(x, dtype=float)
-    named = values if isinstance(values, Mapping) else {"": values}
-    columns = {name: np.asarray(column, dtype=float) for name, column in named.items()}
-    for name, column in columns.items():
-        if across.ndim != 1 or column.shape != across.shape:
-            raise ParameterError(f"values: {name!r} has shape {column.shape}, and x has {across.shape}", "values")
-    with style(width):
-        ax = _axes(ax)
-        for name, column in columns.items():
-            ax.plot(across, column, marker="none", label=name or None)
-        if any(columns):
-            ax.legend()
-        _frame(ax, ax.get_xlabel() or xlabel, ax.get_ylabel() or ylabel)
+        frame(ax, label(x), label(y))
     return ax
 
 
@@ -302,9 +153,7 @@ def shares(state: SteadyState, ax: Axes | None = None, *, width: Width = "column
     ax, width
         As for `course`.
     """
-    levels = range(len(state.valid_pages))
-    columns = {"blocks": state.valid_pages, "victims": state.victim_valid_pages}
-    return curves(levels, columns, xlabel="valid pages of a block", ylabel="share", ax=ax, width=width)
+    return draw_shares(state.valid_pages, state.victim_valid_pages, ax, width=width)
 
 
 def response_times(
@@ -327,7 +176,7 @@ def response_times(
     """
     named = _named(results)
     with style(width):
-        ax = _axes(ax)
+        ax = axes(ax)
         for name, result in named.items():
             kinds = result.timed().requests
             if kind not in kinds:
@@ -338,7 +187,7 @@ def response_times(
         ax.set_yscale("log")
         if len(named) > 1:
             ax.legend()
-        _frame(ax, f"response time of a {kind} (µs)", "share of requests that took longer")
+        frame(ax, f"response time of a {kind} (µs)", "share of requests that took longer")
     return ax
 
 
@@ -354,8 +203,6 @@ def label(key: str) -> str:
 
 
 def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[str, Result]:
-    from .result import Result
-
     if isinstance(results, Result):
         return {"write amplification": results}
     if isinstance(results, Mapping):
@@ -371,26 +218,6 @@ def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[st
         found = f"a {type(wrong[0]).__name__}" if wrong else "nothing"
         raise TypeError(f"results: runs are wanted, as wearwell.run gives them, not {found}")
     return named
-
-
-def _inches(width: Width) -> float:
-    inches = WIDTHS.get(width) if isinstance(width, str) else float(width)
-    if inches is None or not 0.5 <= inches <= 100:
-        raise ParameterError(f"width: is {width!r}; {', '.join(WIDTHS)} or inches are wanted, 0.5 to 100", "width")
-    return inches
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots()[1]
-
-
-def _frame(ax: Axes, xlabel: str, ylabel: str) -> None:
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
 
 
 def _legend(settings: Sequence[str], values: Sequence[Any]) -> str:

@@ -9,25 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from . import _html
+from ._drawing import Course, draw_course
 from ._extras import need
+from ._page import run_document, write_page
+from ._record import Record
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from matplotlib.axes import Axes
 
-
-class Record(dict[str, Any]):
-    """A dictionary whose entries are also attributes."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self]
+__all__ = ["Record", "Result"]
 
 
 def _record(pairs: list[tuple[str, Any]]) -> Record:
@@ -88,9 +80,7 @@ class Result:
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
         """Draw the result on a self-contained page for a browser; `wearwell.report` draws several."""
-        from ._report import report
-
-        report(path, self, title=title)
+        write_page(path, title, [run_document(self.to_dict(), 1)])
 
     @property
     def windows(self) -> pd.DataFrame:
@@ -333,9 +323,7 @@ class Result:
 
     def plot(self, ax: Axes | None = None, *, width: str | float = "column") -> Axes:
         """Draw the course of write amplification; see `wearwell.plot.course`."""
-        from . import plot
-
-        return plot.course(self, ax, width=width)
+        return draw_course({"write amplification": course_of(self)}, ax, width=width)
 
     def _repr_html_(self) -> str:
         data = self._data
@@ -362,3 +350,17 @@ class Result:
             text = f"write amplification over {course[-1][0]:.1f} drive writes: {ends}"
             parts.append(_html.line(course, text))
         return "".join([*parts, _html.notes(data.warnings, "Warning:")])
+
+
+def course_of(result: Result) -> Course:
+    """Return the course of write amplification, for drawing."""
+    windows = result.windows
+    estimate = result.write_amplification_estimate or {}
+    return Course(
+        drive_writes=windows.host_pages / result.device.logical_pages,
+        # There is no value before the first cleaning.
+        write_amplification=windows.write_amplification.astype(float),
+        measured_drive_writes=result.course.measured_drive_writes,
+        mean=result.write_amplification,
+        half_width=estimate.get("ci95_half_width") or 0.0,
+    )

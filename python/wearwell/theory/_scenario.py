@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .._record import Record
 from .._source import blame, scenario_dict
-from ..result import Record
 
 if TYPE_CHECKING:
     from .._source import ScenarioLike

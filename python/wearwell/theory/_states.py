@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, _html
+from .._drawing import draw_shares
 from .._errors import ConvergenceError, ParameterError
-from ..result import Record
+from .._record import Record
 from ._vector import Policy, Values, choices_of, noted, number, numbers
 
 if TYPE_CHECKING:
@@ -73,9 +74,7 @@ class SteadyState:
 
     def plot(self, ax: Axes | None = None, *, width: str | float = "column") -> Axes:
         """Draw the shares of the blocks and of the victims by valid pages; see `wearwell.plot.shares`."""
-        from .. import plot
-
-        return plot.shares(self, ax, width=width)
+        return draw_shares(self.valid_pages, self.victim_valid_pages, ax, width=width)
 
     def _repr_html_(self) -> str:
         rows = [
