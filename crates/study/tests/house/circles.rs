@@ -1,9 +1,12 @@
-//! No cyclic dependencies between files: of two files of a crate at most one needs the other, directly or indirectly.
+//! No cyclic dependencies between files: of two files of a crate, or of the Python package, at most one needs the
+//! other, directly or indirectly.
 //!
 //! A file needs another file if it names an item defined there, directly or through a re-export by the root of a folder
 //! (`mod.rs`, or the file with the folder's name). A root's knowledge of its own folder does not count.
+//! In Python, imports in functions and imports for type checking count too.
 
 use crate::common::root;
+use crate::tidy::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -17,6 +20,9 @@ const CIRCLES: &[(&str, &[&str], &str)] = &[
 
 /// Path of a module from the root of its crate.
 type Module = Vec<String>;
+
+/// Modules that each module needs.
+type Needs = BTreeMap<Module, BTreeSet<Module>>;
 
 /// Modules of a crate: the source of each, and the items that each re-exports by name.
 struct Crate {
@@ -80,42 +86,41 @@ impl Crate {
     }
 
     /// Returns the modules that each module needs.
-    fn needs(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
+    fn needs(&self) -> Needs {
         let needed = |module: &Module, code: &str| -> BTreeSet<Module> {
             let paths = used(code).into_iter().map(|(path, _)| path).chain(named(code));
             let homes = paths.filter_map(|path| Some(self.home(&self.absolute(module, &path)?, 8)));
             homes.filter(|home| !home.starts_with(module)).collect()
         };
-        self.code.iter().map(|(module, code)| (module, needed(module, code))).collect()
+        self.code.iter().map(|(module, code)| (module.clone(), needed(module, code))).collect()
     }
+}
 
-    /// Returns the cycles, each with its files in order.
-    fn circles(&self) -> Vec<Vec<String>> {
-        let needs = self.needs();
-        let reached = |from: &Module| {
-            let mut found: BTreeSet<Module> = BTreeSet::new();
-            let mut next: Vec<&Module> = vec![from];
-            while let Some(module) = next.pop() {
-                for other in needs.get(module).into_iter().flatten() {
-                    if found.insert(other.clone()) {
-                        next.push(other);
-                    }
+/// Returns the cycles, each with its files in order.
+fn circles(needs: &Needs) -> Vec<Vec<String>> {
+    let reached = |from: &Module| {
+        let mut found: BTreeSet<Module> = BTreeSet::new();
+        let mut next: Vec<&Module> = vec![from];
+        while let Some(module) = next.pop() {
+            for other in needs.get(module).into_iter().flatten() {
+                if found.insert(other.clone()) {
+                    next.push(other);
                 }
             }
-            found
-        };
-        let all: BTreeMap<&Module, BTreeSet<Module>> =
-            needs.keys().map(|module| (*module, reached(module))).collect();
-        let mut circles: Vec<Vec<String>> = Vec::new();
-        for (module, others) in &all {
-            let back = others.iter().filter(|other| all[*other].contains(*module));
-            let circle: Vec<String> = back.map(|other| other.join("/")).collect();
-            if circle.len() > 1 && !circles.contains(&circle) {
-                circles.push(circle);
-            }
         }
-        circles
+        found
+    };
+    let all: BTreeMap<&Module, BTreeSet<Module>> =
+        needs.keys().map(|module| (module, reached(module))).collect();
+    let mut circles: Vec<Vec<String>> = Vec::new();
+    for (module, others) in &all {
+        let back = others.iter().filter(|other| all[other].contains(*module));
+        let circle: Vec<String> = back.map(|other| other.join("/")).collect();
+        if circle.len() > 1 && !circles.contains(&circle) {
+            circles.push(circle);
+        }
     }
+    circles
 }
 
 /// Reads every file of a folder, except tests.
@@ -206,6 +211,71 @@ fn named(code: &str) -> Vec<Vec<String>> {
     paths.map(steps).collect()
 }
 
+/// Returns the modules that each module of a Python package needs.
+fn python_needs(folder: &Path) -> Needs {
+    let paths = files().into_iter().map(|path| root().join(path));
+    let paths =
+        paths.filter(|path| path.starts_with(folder) && path.extension().is_some_and(|end| end == "py"));
+    let mut code: BTreeMap<Module, (Module, String)> = BTreeMap::new();
+    for path in paths {
+        let inner = path.strip_prefix(folder).unwrap().with_extension("");
+        let mut module: Module = inner.iter().map(|step| step.to_str().unwrap().to_owned()).collect();
+        let package = module[..module.len() - 1].to_vec();
+        if module.ends_with(&["__init__".to_owned()]) {
+            module.pop();
+        }
+        code.insert(module, (package, fs::read_to_string(path).unwrap()));
+    }
+    let needed = |module: &Module, (package, text): &(Module, String)| -> BTreeSet<Module> {
+        let homes = imported(text).into_iter().filter_map(|(dots, path)| {
+            let above = package.len().checked_sub(dots - 1)?;
+            let full: Module = package[..above].iter().cloned().chain(path).collect();
+            (0..=full.len()).rev().map(|length| full[..length].to_vec()).find(|part| code.contains_key(part))
+        });
+        homes.filter(|home| !home.starts_with(module)).collect()
+    };
+    code.iter().map(|(module, source)| (module.clone(), needed(module, source))).collect()
+}
+
+/// Returns the relative imports of a Python module: the number of dots, and the path of each imported name.
+fn imported(text: &str) -> Vec<(usize, Vec<String>)> {
+    let starts = text
+        .match_indices("from .")
+        .filter(|(at, _)| text[..*at].rsplit('\n').next().is_some_and(|before| before.trim().is_empty()));
+    let mut found = Vec::new();
+    for (at, _) in starts {
+        let Some((origin, rest)) = text[at + "from ".len()..].split_once(" import ") else { continue };
+        let path = origin.trim_start_matches('.');
+        let dots = origin.len() - path.len();
+        let names = match rest.strip_prefix('(') {
+            Some(group) => group.split(')').next(),
+            None => rest.lines().next(),
+        };
+        let names = names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
+        found.extend(names.map(|name| {
+            let name = name.split_whitespace().next().unwrap_or_default();
+            let steps = path.split('.').filter(|step| !step.is_empty()).chain([name]);
+            (dots, steps.map(str::to_owned).collect())
+        }));
+    }
+    found
+}
+
+#[test]
+fn python_imports_are_found() {
+    let text = "import os\nfrom . import plot\nif TYPE_CHECKING:\n    from ..a.b import (\n        C as D,\n        e,\n    )\n";
+    let found: Vec<_> = imported(text).into_iter().map(|(dots, path)| (dots, path.join("."))).collect();
+    assert_eq!(found, [(1, "plot".to_owned()), (2, "a.b.C".to_owned()), (2, "a.b.e".to_owned())]);
+}
+
+#[test]
+fn cycles_are_found() {
+    let steps = |names: &[&str]| names.iter().map(|name| vec![(*name).to_owned()]).collect::<BTreeSet<_>>();
+    let of = |name: &str, others: &[&str]| (vec![name.to_owned()], steps(others));
+    let needs: Needs = [of("a", &["b"]), of("b", &["c"]), of("c", &["b"]), of("d", &[])].into();
+    assert_eq!(circles(&needs), [["b", "c"]]);
+}
+
 #[test]
 fn paths_are_found() {
     let paths =
@@ -227,13 +297,19 @@ fn paths_are_found() {
 }
 
 #[test]
-fn crates_have_no_cyclic_files() {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let folder = entry.unwrap().path();
+fn crates_and_package_have_no_cyclic_files() {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<(String, Needs)> = Vec::new();
+    for folder in crates.chain([root().join("experiments")]) {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let circles = Crate::read(&folder.join("src")).circles();
-        found.extend(circles.into_iter().map(|files| (name.clone(), files)));
+        all.push((name, Crate::read(&folder.join("src")).needs()));
+    }
+    let package = python_needs(&root().join("python/wearwell"));
+    assert!(package.len() > 30, "modules of the package: {}", package.len());
+    all.push(("package".to_owned(), package));
+    let mut found = Vec::new();
+    for (name, needs) in &all {
+        found.extend(circles(needs).into_iter().map(|files| (name.clone(), files)));
     }
     found.sort();
     let mut allowed: Vec<(String, Vec<String>)> = CIRCLES
