@@ -2,10 +2,8 @@
 //!
 //! Operations are recorded only if a medium has a [`Watcher`]; recording changes no result.
 
-use super::{Death, LayerBelow, LayerError, MediumError, Run};
-use crate::config::ConfigError;
+use super::{Death, InvalidationListener, Run};
 use crate::counters::Cause;
-use crate::layer::Abilities;
 use crate::units::{BlockId, Lpn, StreamId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -73,8 +71,7 @@ impl Watch {
     }
 }
 
-/// Observer of one medium. As a [`LayerBelow`], it makes flash accept notifications of invalidated pages, and does
-/// nothing else.
+/// Observer of one medium. As an [`InvalidationListener`], it records the invalidated pages of flash.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     watch: Watch,
@@ -100,56 +97,8 @@ impl Watcher {
     }
 }
 
-impl LayerBelow for Watcher {
-    fn serve(&mut self, _streams: u8) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    fn hears_of_deaths(&self) -> bool {
-        true
-    }
-
+impl InvalidationListener for Watcher {
     fn died(&mut self, deaths: &[Death]) {
         self.see_deaths(deaths);
-    }
-
-    fn has_own_stream(&self) -> bool {
-        false
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        0
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        false
-    }
-
-    fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
-
-    fn begin_flush(&mut self, _pages: &mut Vec<Lpn>) -> bool {
-        false
-    }
-
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::NONE
-    }
-
-    fn cleaning(&mut self, _begins: bool) {}
-
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(false)
-    }
-
-    fn left_valid(&self, _block: BlockId) -> f64 {
-        0.0
     }
 }

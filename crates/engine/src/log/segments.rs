@@ -2,11 +2,10 @@
 
 use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
-use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Ability, Command, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages,
-    Payload, Query, Reports, Run, Seen, Watcher,
+    Abilities, Ability, Command, Death, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt,
+    LogMetadata, Medium, MediumError, Pages, Payload, Query, Reports, Run, Seen, Watcher,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -344,6 +343,13 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        let trims_pages = self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page);
+        let listens = self.watcher.is_some() || self.metadata.is_some() || trims_pages;
+        listens.then_some(self as &mut dyn InvalidationListener)
+    }
+
+    #[inline(always)]
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
         Some(self)
     }
@@ -371,13 +377,7 @@ impl<P: Payload> Medium for Segments<P> {
     }
 }
 
-impl<P: Payload> LayerBelow for Segments<P> {
-    fn hears_of_deaths(&self) -> bool {
-        self.watcher.is_some()
-            || self.metadata.is_some()
-            || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
-    }
-
+impl<P: Payload> InvalidationListener for Segments<P> {
     fn died(&mut self, deaths: &[Death]) {
         if let Some(watcher) = &self.watcher {
             watcher.see_deaths(deaths);
@@ -395,7 +395,9 @@ impl<P: Payload> LayerBelow for Segments<P> {
             }),
         }
     }
+}
 
+impl<P: Payload> LayerBelow for Segments<P> {
     fn abilities(&self) -> Abilities {
         self.lower.abilities()
     }
@@ -414,34 +416,12 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.lower.left_valid(&pages)
     }
 
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
+    fn log_metadata(&self) -> Option<&dyn LogMetadata> {
+        self.metadata.as_deref().map(|metadata| metadata as &dyn LogMetadata)
     }
 
-    fn has_own_stream(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.plan.has_own_stream())
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.log_pages())
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        self.metadata.as_ref().map_or(u64::MAX, |metadata| metadata.until_checkpoint())
-    }
-
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.cleaning_calls_for_checkpoint())
-    }
-
-    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        if let Some(metadata) = &mut self.metadata {
-            metadata.begin_checkpoint(pages);
-        }
-    }
-
-    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
-        self.metadata.as_mut().is_some_and(|metadata| metadata.begin_flush(pages))
+    fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata> {
+        self.metadata.as_deref_mut().map(|metadata| metadata as &mut dyn LogMetadata)
     }
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {

@@ -22,7 +22,7 @@ struct Drive {
 }
 
 /// Returns the state of a medium as text.
-fn state<M: Medium<Payload = Content>>(medium: &M, block: BlockId) -> String {
+fn state<M: Medium<Payload = Content>>(medium: &mut M, block: BlockId) -> String {
     let mut reports = Reports::default();
     medium.describe(&mut reports);
     let nand = reports.nand.map(|nand| (nand.programs, nand.erases, nand.erase_counts));
