@@ -4,7 +4,7 @@
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::layer::{
-    Death, InvalidationListener, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run,
+    Invalidation, InvalidationListener, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run,
 };
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
@@ -207,9 +207,9 @@ impl Medium for Probe {
 }
 
 impl InvalidationListener for Probe {
-    fn died(&mut self, deaths: &[Death]) {
-        for death in deaths {
-            let slot = Slot(death.block.0 * self.nand.pages_per_block() + death.page);
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        for invalidation in invalidations {
+            let slot = Slot(invalidation.block.0 * self.nand.pages_per_block() + invalidation.page);
             for tracked in &mut self.tracked {
                 tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
             }

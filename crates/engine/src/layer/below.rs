@@ -7,7 +7,7 @@ use crate::units::{BlockId, Lpn};
 
 /// An invalidated page of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Death {
+pub struct Invalidation {
     /// The logical page that was stored there.
     pub owner: Lpn,
     /// The block.
@@ -19,7 +19,7 @@ pub struct Death {
 /// Receiver of notifications about invalidated pages.
 pub trait InvalidationListener {
     /// Receives pages that are about to be replaced or are no longer needed.
-    fn died(&mut self, deaths: &[Death]);
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]);
 }
 
 /// The layer that a medium is built on, as the log on the medium uses it; flash has none.
@@ -28,7 +28,7 @@ pub trait LayerBelow {
     fn abilities(&self) -> Abilities;
 
     /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::cleaning_above`].
-    fn cleaning(&mut self, begins: bool);
+    fn notify_cleaning(&mut self, begins: bool);
 
     /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_ahead`].
     fn clean_ahead(&mut self) -> Result<bool, LayerError>;
@@ -50,7 +50,7 @@ pub trait LayerBelow {
 /// Metadata that a log stores on the layer below: its map, the state of its segments, and checkpoints.
 pub trait LogMetadata {
     /// Sets the number of streams of the log's placement.
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError>;
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError>;
 
     /// True if the log's metadata pages have a separate stream.
     fn has_own_stream(&self) -> bool;
@@ -63,7 +63,7 @@ pub trait LogMetadata {
     fn until_checkpoint(&self) -> u64;
 
     /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
-    fn cleaning_calls_for_checkpoint(&self) -> bool;
+    fn is_checkpoint_due_to_cleaning(&self) -> bool;
 
     /// Appends to `pages` the pages that the log must write before the checkpoint ends.
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);

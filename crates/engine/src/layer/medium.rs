@@ -1,6 +1,6 @@
 //! The medium below a log: runs of pages are programmed into erase blocks.
 
-use super::below::{Death, InvalidationListener, LayerBelow, LogMetadata};
+use super::below::{Invalidation, InvalidationListener, LayerBelow, LogMetadata};
 use super::{Abilities, LayerError, MediumError, Payload, Reports};
 use crate::config::ConfigError;
 use crate::counters::Cause;
@@ -167,15 +167,15 @@ pub trait Medium: Send {
 pub trait MediumExt: Medium {
     /// True if the medium needs to be notified of each invalidated page.
     #[inline(always)]
-    fn hears_of_deaths(&mut self) -> bool {
+    fn wants_invalidations(&mut self) -> bool {
         self.invalidation_listener().is_some()
     }
 
-    /// See [`InvalidationListener::died`].
+    /// See [`InvalidationListener::on_invalidate`].
     #[inline(always)]
-    fn died(&mut self, deaths: &[Death]) {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
         if let Some(listener) = self.invalidation_listener() {
-            listener.died(deaths);
+            listener.on_invalidate(invalidations);
         }
     }
 
@@ -184,11 +184,11 @@ pub trait MediumExt: Medium {
         self.layer_below().map_or(Abilities::NONE, LayerBelow::abilities)
     }
 
-    /// See [`LayerBelow::cleaning`].
+    /// See [`LayerBelow::notify_cleaning`].
     #[inline(always)]
-    fn cleaning(&mut self, begins: bool) {
+    fn notify_cleaning(&mut self, begins: bool) {
         if let Some(below) = self.layer_below_mut() {
-            below.cleaning(begins);
+            below.notify_cleaning(begins);
         }
     }
 
@@ -214,9 +214,9 @@ pub trait MediumExt: Medium {
         self.layer_below_mut().and_then(LayerBelow::log_metadata_mut)
     }
 
-    /// See [`LogMetadata::serve`].
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.log_metadata_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
+    /// See [`LogMetadata::set_streams`].
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.log_metadata_mut().map_or(Ok(()), |metadata| metadata.set_streams(streams))
     }
 
     /// See [`LogMetadata::has_own_stream`].
@@ -237,10 +237,10 @@ pub trait MediumExt: Medium {
         self.log_metadata().map_or(u64::MAX, LogMetadata::until_checkpoint)
     }
 
-    /// See [`LogMetadata::cleaning_calls_for_checkpoint`].
+    /// See [`LogMetadata::is_checkpoint_due_to_cleaning`].
     #[inline(always)]
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        self.log_metadata().is_some_and(LogMetadata::cleaning_calls_for_checkpoint)
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
+        self.log_metadata().is_some_and(LogMetadata::is_checkpoint_due_to_cleaning)
     }
 
     /// See [`LogMetadata::begin_checkpoint`].

@@ -17,7 +17,7 @@ mod watch;
 
 pub use ability::{Abilities, Ability, Command, LayerExt, Query};
 pub use answer::{Answer, ZoneState};
-pub use below::{Death, InvalidationListener, LayerBelow, LogMetadata};
+pub use below::{Invalidation, InvalidationListener, LayerBelow, LogMetadata};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
 pub(crate) use ftl_report::RecoverySteps;

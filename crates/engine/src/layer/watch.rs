@@ -2,7 +2,7 @@
 //!
 //! Operations are recorded only if a medium has a [`Watcher`]; recording changes no result.
 
-use super::{Death, InvalidationListener, Run};
+use super::{Invalidation, InvalidationListener, Run};
 use crate::counters::Cause;
 use crate::units::{BlockId, Lpn, StreamId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ pub enum Seen {
     },
     /// A page is about to be replaced or is no longer needed. Not recorded for pages that cleaning moves; nor, in
     /// FTLs other than logs, for rewritten pages.
-    Died(Death),
+    Invalidated(Invalidation),
 }
 
 /// Operations observed on all media of a stack, each with the number of its medium, in order.
@@ -92,13 +92,15 @@ impl Watcher {
     }
 
     /// Records invalidated pages.
-    pub fn see_deaths(&self, deaths: &[Death]) {
-        self.watch.lock().extend(deaths.iter().map(|death| (self.number, Seen::Died(*death))));
+    pub fn record_invalidations(&self, invalidations: &[Invalidation]) {
+        self.watch
+            .lock()
+            .extend(invalidations.iter().map(|invalidation| (self.number, Seen::Invalidated(*invalidation))));
     }
 }
 
 impl InvalidationListener for Watcher {
-    fn died(&mut self, deaths: &[Death]) {
-        self.see_deaths(deaths);
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        self.record_invalidations(invalidations);
     }
 }

@@ -4,7 +4,7 @@ use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Ability, Command, Death, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt,
+    Abilities, Ability, Command, Invalidation, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt,
     LogMetadata, Medium, MediumError, Pages, Payload, Query, Reports, Run, Seen, Watcher,
 };
 use crate::units::{BlockId, Lpn, StreamId};
@@ -378,20 +378,24 @@ impl<P: Payload> Medium for Segments<P> {
 }
 
 impl<P: Payload> InvalidationListener for Segments<P> {
-    fn died(&mut self, deaths: &[Death]) {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
         if let Some(watcher) = &self.watcher {
-            watcher.see_deaths(deaths);
+            watcher.record_invalidations(invalidations);
         }
         if let Some(metadata) = &mut self.metadata {
-            deaths.iter().for_each(|death| metadata.died(death.owner, death.block));
+            invalidations
+                .iter()
+                .for_each(|invalidation| metadata.invalidated(invalidation.owner, invalidation.block));
         }
         let (metadata, segment_pages) = (self.metadata.as_deref(), self.segment_pages);
         let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) else { return };
         match metadata {
-            None => trims.discard_pages(deaths, |death| death.block.0 * segment_pages + death.page),
-            Some(metadata) => trims.discard_pages(deaths, |death| {
-                let first = metadata.plan.area_pages + death.block.0 * segment_pages;
-                first + metadata.place(death.page)
+            None => trims.discard_pages(invalidations, |invalidation| {
+                invalidation.block.0 * segment_pages + invalidation.page
+            }),
+            Some(metadata) => trims.discard_pages(invalidations, |invalidation| {
+                let first = metadata.plan.area_pages + invalidation.block.0 * segment_pages;
+                first + metadata.place(invalidation.page)
             }),
         }
     }
@@ -402,7 +406,7 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.lower.abilities()
     }
 
-    fn cleaning(&mut self, begins: bool) {
+    fn notify_cleaning(&mut self, begins: bool) {
         self.lower.cleaning_above(begins);
     }
 

@@ -196,8 +196,10 @@ fn about_changes_only_the_pages() {
 pub struct Made(pub Option<Heard>);
 
 impl InvalidationListener for Heard {
-    fn died(&mut self, deaths: &[Death]) {
-        deaths.iter().for_each(|death| self.note((death.owner, death.block, death.page)));
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        invalidations
+            .iter()
+            .for_each(|invalidation| self.note((invalidation.owner, invalidation.block, invalidation.page)));
     }
 }
 
@@ -205,7 +207,7 @@ impl LayerBelow for Heard {
     fn abilities(&self) -> Abilities {
         Abilities::NONE.with(Ability::Deferral, true)
     }
-    fn cleaning(&mut self, begins: bool) {
+    fn notify_cleaning(&mut self, begins: bool) {
         self.note(begins);
     }
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {
@@ -226,7 +228,7 @@ impl LayerBelow for Heard {
 }
 
 impl LogMetadata for Heard {
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError> {
         Err(ConfigError::new("streams", streams.to_string()))
     }
     fn has_own_stream(&self) -> bool {
@@ -238,7 +240,7 @@ impl LogMetadata for Heard {
     fn until_checkpoint(&self) -> u64 {
         40
     }
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
         true
     }
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
@@ -316,16 +318,16 @@ fn medium_ext_forwards_to_layer_below_and_defaults_on_flash() {
     let heard = Heard::default();
     let (mut made, mut flash) = (Made(Some(heard.clone())), Made(None));
     for medium in [&mut made, &mut flash] {
-        medium.died(&[Death { owner: Lpn(1), block: BlockId(2), page: 3 }]);
-        medium.cleaning(true);
+        medium.on_invalidate(&[Invalidation { owner: Lpn(1), block: BlockId(2), page: 3 }]);
+        medium.notify_cleaning(true);
     }
     assert_eq!(heard.take(), ["(Lpn(1), BlockId(2), 3)", "true"]);
-    assert_eq!(made.serve(4).unwrap_err().problem, "4");
-    assert_eq!(flash.serve(4), Ok(()));
+    assert_eq!(made.set_streams(4).unwrap_err().problem, "4");
+    assert_eq!(flash.set_streams(4), Ok(()));
     let asked = |medium: &mut Made| {
         (
-            (medium.hears_of_deaths(), medium.has_own_stream(), medium.metadata_pages()),
-            medium.cleaning_calls_for_checkpoint(),
+            (medium.wants_invalidations(), medium.has_own_stream(), medium.metadata_pages()),
+            medium.is_checkpoint_due_to_cleaning(),
             (medium.until_checkpoint(), medium.left_valid(BlockId(4))),
             medium.abilities_below().iter().collect::<Vec<_>>(),
         )

@@ -155,7 +155,7 @@ impl Metadata {
     }
 
     /// Records that a page in `block` is about to be invalidated.
-    pub fn died(&mut self, owner: Lpn, block: BlockId) {
+    pub fn invalidated(&mut self, owner: Lpn, block: BlockId) {
         self.mark(self.info, block.0);
         if owner.0 < self.logical_pages {
             self.mark(self.map, owner.0);
@@ -265,7 +265,7 @@ impl Metadata {
 
 /// Pages are numbered as logical pages of the log.
 impl LogMetadata for Metadata {
-    fn serve(&mut self, placed: u8) -> Result<(), ConfigError> {
+    fn set_streams(&mut self, placed: u8) -> Result<(), ConfigError> {
         let own = self.plan.layout.own_streams;
         let streams = placed.saturating_add(own);
         self.streams = streams;
@@ -297,18 +297,18 @@ impl LogMetadata for Metadata {
     fn until_checkpoint(&self) -> u64 {
         match self.plan.layout.checkpoint_every_pages {
             0 => u64::MAX,
-            _ if self.cleaning_calls_for_checkpoint() => 0,
+            _ if self.is_checkpoint_due_to_cleaning() => 0,
             every => every.saturating_sub(self.written),
         }
     }
 
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
         let after = self.plan.layout.checkpoint_after_cleaned;
         after > 0 && self.cleaned >= after
     }
 
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        let crowds = self.cleaning_calls_for_checkpoint() && self.host_written <= 1;
+        let crowds = self.is_checkpoint_due_to_cleaning() && self.host_written <= 1;
         self.crowded = if crowds { self.crowded + 1 } else { 0 };
         self.cleaned = 0;
         let start = self.logical_pages;
