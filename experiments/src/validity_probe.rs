@@ -1,11 +1,10 @@
 //! Flash with attached validity stores: they are notified of each invalidated page and queried about each victim of
 //! cleaning, and their flash operations are counted.
 
-use wearwell_base::config::ConfigError;
-use wearwell_base::units::{BlockId, Lpn, Slot};
+use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::layer::{
-    Abilities, Death, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run,
+    Invalidation, InvalidationListener, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run,
 };
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
@@ -183,13 +182,18 @@ impl Medium for Probe {
     }
 
     #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        (!self.tracked.is_empty()).then_some(self as &mut dyn InvalidationListener)
+    }
+
+    #[inline(always)]
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        Some(self)
+        None
     }
 
     #[inline(always)]
     fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        Some(self)
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -202,62 +206,13 @@ impl Medium for Probe {
     }
 }
 
-/// There is no layer below; the stores receive its notifications.
-impl LayerBelow for Probe {
-    fn hears_of_deaths(&self) -> bool {
-        !self.tracked.is_empty()
-    }
-
-    fn died(&mut self, deaths: &[Death]) {
-        for death in deaths {
-            let slot = Slot(death.block.0 * self.nand.pages_per_block() + death.page);
+impl InvalidationListener for Probe {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        for invalidation in invalidations {
+            let slot = Slot(invalidation.block.0 * self.nand.pages_per_block() + invalidation.page);
             for tracked in &mut self.tracked {
                 tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
             }
         }
-    }
-
-    fn serve(&mut self, _streams: u8) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    fn has_own_stream(&self) -> bool {
-        false
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        0
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        false
-    }
-
-    fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
-
-    fn begin_flush(&mut self, _pages: &mut Vec<Lpn>) -> bool {
-        false
-    }
-
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::NONE
-    }
-
-    fn cleaning(&mut self, _begins: bool) {}
-
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(false)
-    }
-
-    fn left_valid(&self, _block: BlockId) -> f64 {
-        0.0
     }
 }

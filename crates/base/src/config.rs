@@ -74,7 +74,7 @@ impl StoreSize {
 }
 
 /// Listing entry of a part: its name in scenarios, a line of help, and its source.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The name used in scenarios.
     pub name: &'static str,

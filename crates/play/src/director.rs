@@ -5,7 +5,7 @@ use crate::owner::{Kind, Owner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{Death, Seen};
+use wearwell_engine::layer::{Invalidation, Seen};
 
 /// Position on a medium: block, and index of the page in the block.
 type At = (u32, u32);
@@ -45,7 +45,7 @@ struct Live {
     /// Owner of the page at each position.
     owners: HashMap<At, Owner>,
     /// Invalidations that were announced but are not yet shown.
-    dying: Vec<Death>,
+    invalidations: Vec<Invalidation>,
     /// Pages that cleaning has read from each block and not yet written elsewhere, with the cause.
     gathered: BTreeMap<u32, (u32, Cause)>,
     victim: Option<u32>,
@@ -103,7 +103,7 @@ impl Director {
     pub fn take(&mut self, seen: Vec<(usize, Seen)>) {
         for (at, seen) in seen {
             match seen {
-                Seen::Died(death) => self.live[at].dying.push(death),
+                Seen::Invalidated(invalidation) => self.live[at].invalidations.push(invalidation),
                 Seen::Programmed { block, page, owners, cause, .. } => {
                     self.programmed(at, (block.0, page), &owners, cause);
                 }
@@ -164,10 +164,10 @@ impl Director {
 
     fn programmed(&mut self, at: usize, (block, first): At, owners: &[Lpn], cause: Cause) {
         let written: BTreeSet<u32> = owners.iter().map(|owner| owner.0).collect();
-        let dying = std::mem::take(&mut self.live[at].dying);
+        let invalidations = std::mem::take(&mut self.live[at].invalidations);
         let (_, others): (Vec<_>, Vec<_>) =
-            dying.into_iter().partition(|death| written.contains(&death.owner.0));
-        self.live[at].dying = others;
+            invalidations.into_iter().partition(|invalidation| written.contains(&invalidation.owner.0));
+        self.live[at].invalidations = others;
         self.clean(at);
         self.bury(at);
         let owners: Vec<Owner> = owners.iter().map(|number| Owner::of(*number, cause)).collect();
@@ -264,10 +264,10 @@ impl Director {
 
     /// Shows invalidations without a replacement.
     fn bury(&mut self, at: usize) {
-        let dying = std::mem::take(&mut self.live[at].dying);
+        let invalidations = std::mem::take(&mut self.live[at].invalidations);
         let mut ops = Vec::new();
         let (mut owners, mut blocks) = (Vec::new(), BTreeSet::new());
-        for Death { owner, block, page } in dying {
+        for Invalidation { owner, block, page } in invalidations {
             let place = (block.0, page);
             let there = self.live[at].owners.get(&place).copied();
             let Some(owner) = there.filter(|there| there.number == owner) else { continue };

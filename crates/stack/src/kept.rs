@@ -1,18 +1,21 @@
 //! Drives that can recover from their flash alone, if the flash is stored outside of the simulation.
 
-use crate::layers::Features;
+use crate::layers::{Feature, Features, ZONES};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::ResolvedScenario;
 
 /// Reason why a drive with each of these features cannot recover from stored flash. Features that rule out power cuts
 /// rule it out too.
-const REASONS: [(&str, &str); 6] = [
-    ("under_layer", "a log above keeps its tables in RAM, and how it would find them again is not simulated"),
-    ("wear_levelling", "wear levelling goes by when blocks were erased, which is not kept in flash"),
-    ("program_failures", "which program fails next is no property of flash that could be kept"),
-    ("read_disturb", "how often blocks were read is not kept in flash"),
-    ("zones", "a zoned drive has no map to come back with, and its write pointers are not kept in flash"),
-    ("block_directory", "a directory of blocks does not know whose pages are where"),
+const REASONS: [(Feature, &str); 6] = [
+    (
+        Feature::UnderLayer,
+        "a log above keeps its tables in RAM, and how it would find them again is not simulated",
+    ),
+    (Feature::WearLevelling, "wear levelling goes by when blocks were erased, which is not kept in flash"),
+    (Feature::ProgramFailures, "which program fails next is no property of flash that could be kept"),
+    (Feature::ReadDisturb, "how often blocks were read is not kept in flash"),
+    (ZONES, "a zoned drive has no map to come back with, and its write pointers are not kept in flash"),
+    (Feature::BlockDirectory, "a directory of blocks does not know whose pages are where"),
 ];
 
 /// Properties of a drive that are needed to store its flash outside of the simulation.
@@ -48,6 +51,6 @@ impl KeptPlan {
 }
 
 fn refusal(features: &Features) -> Option<&'static str> {
-    let own = REASONS.iter().find(|(feature, _)| features.has(feature)).map(|(_, reason)| *reason);
+    let own = REASONS.iter().find(|&&(feature, _)| features.has(feature)).map(|(_, reason)| *reason);
     own.or_else(|| features.against_cuts())
 }

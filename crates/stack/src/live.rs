@@ -2,7 +2,7 @@
 
 use crate::build::{Noted, Stack, build_resolved};
 use crate::kept::KeptPlan;
-use crate::layers::OwnPolicies;
+use crate::layers::{Feature, OwnPolicies};
 use crate::report;
 use crate::report::{About, Look, RunResult};
 use crate::run::finished::{Finished, TenantOutcome};
@@ -361,11 +361,12 @@ fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
 fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let ftl = &resolved.ftl.features;
     let features = resolved.layers.iter().map(|plan| &plan.features).chain([ftl]);
-    if let Some((layer, _)) = resolved.tree.layers.iter().zip(features).find(|(_, of)| of.has("evict")) {
+    if let Some((layer, _)) = resolved.tree.layers.iter().zip(features).find(|(_, of)| of.has(Feature::Evict))
+    {
         let why = "drops pages that cleaning would have to move, and who uses a live drive wants them back";
         return Err(ConfigError::new(format!("{}.evict", layer.key), why));
     }
-    if ftl.has("unverified") {
+    if ftl.has(Feature::Unverified) {
         let why = "corrupts pages whose fingerprints of so few bits agree; use 64, or `verify`";
         return Err(ConfigError::new("ftl.dedup.index.fingerprint_bits", why));
     }

@@ -1,8 +1,8 @@
 //! Running a scenario under an observer of every page.
 
 use crate::build::{Noted, build_resolved};
-use crate::layers::Kinds;
 use crate::layers::OwnPolicies;
+use crate::layers::{Feature, Kinds};
 use crate::run::payload::RunPayload;
 use crate::run::source::Wants;
 use crate::run::watched::{Looker, Walk, Watched};
@@ -76,7 +76,7 @@ fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
 /// Refuses logs whose segments also hold pages other than data.
 fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     for (layer, plan) in resolved.tree.layers.iter().zip(&resolved.layers) {
-        if plan.features.has("metadata") {
+        if plan.features.has(Feature::Metadata) {
             let problem = "is written beside the log's pages, and is not looked at page by page";
             return Err(ConfigError::new(format!("{}.metadata", layer.key), problem));
         }

@@ -113,7 +113,7 @@ impl Looker for Recorder<'_> {
                 Seen::Erased { block, .. } => {
                     self.line("T", block.0 * self.segment_pages, self.segment_pages, 0);
                 }
-                Seen::Read { .. } | Seen::Died(_) => {}
+                Seen::Read { .. } | Seen::Invalidated(_) => {}
             }
         }
         self.session.flow()?;

@@ -1,7 +1,7 @@
 //! Wrapper that checks the contract of a medium.
 
 use crate::counters::Cause;
-use crate::layer::{LayerBelow, Medium, MediumError, Pages, Reports, Run};
+use crate::layer::{InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
 use crate::nand::{FillPage, Flash, PageState};
 use crate::units::BlockId;
 
@@ -184,6 +184,10 @@ impl<M: Medium> Medium for CheckedMedium<M> {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.inner.erases(block)
+    }
+
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        self.inner.invalidation_listener()
     }
 
     fn layer_below(&self) -> Option<&dyn LayerBelow> {

@@ -1,5 +1,6 @@
 //! The medium below a log: runs of pages are programmed into erase blocks.
 
+use super::below::{Invalidation, InvalidationListener, LayerBelow, LogMetadata};
 use super::{Abilities, LayerError, MediumError, Payload, Reports};
 use crate::config::ConfigError;
 use crate::counters::Cause;
@@ -145,6 +146,9 @@ pub trait Medium: Send {
     /// Returns the number of erases of the block.
     fn erases(&self, block: BlockId) -> u32;
 
+    /// Returns the receiver of notifications about invalidated pages; `None` if the medium does not need them.
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener>;
+
     /// Returns the layer that the medium is built on; always `None` for flash.
     fn layer_below(&self) -> Option<&dyn LayerBelow>;
 
@@ -158,126 +162,21 @@ pub trait Medium: Send {
     fn check(&self) -> Result<(), String>;
 }
 
-/// An invalidated page of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Death {
-    /// The logical page that was stored there.
-    pub owner: Lpn,
-    /// The block.
-    pub block: BlockId,
-    /// The page's index in the block.
-    pub page: u32,
-}
-
-/// Interface between a log and a medium that is built on a layer; flash does not have it.
-pub trait LayerBelow {
-    /// Sets the number of streams of the log's placement.
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError>;
-
-    /// True if the medium wants to be notified of each invalidated page.
-    fn hears_of_deaths(&self) -> bool;
-
-    /// Notifies the medium of pages that are about to be replaced or are no longer needed.
-    fn died(&mut self, deaths: &[Death]);
-
-    /// True if the log's metadata pages have a separate stream.
-    fn has_own_stream(&self) -> bool;
-
-    /// Returns the number of logical pages that the log must store for metadata, in addition to those it exposes.
-    fn metadata_pages(&self) -> u32;
-
-    /// Returns the number of pages that the log may write until a checkpoint is due; [`u64::MAX`] without
-    /// checkpoints.
-    fn until_checkpoint(&self) -> u64;
-
-    /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
-    fn cleaning_calls_for_checkpoint(&self) -> bool;
-
-    /// Appends to `pages` the pages that the log must write before the checkpoint ends.
-    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
-
-    /// Appends to `pages` the pages that the log must write before a flush. Returns true if a checkpoint has begun,
-    /// which must be ended.
-    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool;
-
-    /// Ends a checkpoint.
-    fn end_checkpoint(&mut self) -> Result<(), MediumError>;
-
-    /// Returns the abilities of the layer.
-    fn abilities(&self) -> Abilities;
-
-    /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::cleaning_above`].
-    fn cleaning(&mut self, begins: bool);
-
-    /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_ahead`].
-    fn clean_ahead(&mut self) -> Result<bool, LayerError>;
-
-    /// Returns the fraction of valid pages in the layer's blocks that store pages of `block`, as it would be if
-    /// `block` were erased now; 0 if unknown.
-    fn left_valid(&self, block: BlockId) -> f64;
-}
-
-/// Calls of a log to any medium, with defaults for flash, which has no layer below. For callers only; implemented
-/// only here.
+/// Calls of a log to any medium, with defaults for media without a listener, a layer below, or metadata of the log. For
+/// callers only; implemented only here.
 pub trait MediumExt: Medium {
-    /// See [`LayerBelow::serve`].
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.layer_below_mut().map_or(Ok(()), |below| below.serve(streams))
+    /// True if the medium needs to be notified of each invalidated page.
+    #[inline(always)]
+    fn wants_invalidations(&mut self) -> bool {
+        self.invalidation_listener().is_some()
     }
 
-    /// See [`LayerBelow::hears_of_deaths`].
+    /// See [`InvalidationListener::on_invalidate`].
     #[inline(always)]
-    fn hears_of_deaths(&self) -> bool {
-        self.layer_below().is_some_and(LayerBelow::hears_of_deaths)
-    }
-
-    /// See [`LayerBelow::died`].
-    #[inline(always)]
-    fn died(&mut self, deaths: &[Death]) {
-        if let Some(below) = self.layer_below_mut() {
-            below.died(deaths);
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        if let Some(listener) = self.invalidation_listener() {
+            listener.on_invalidate(invalidations);
         }
-    }
-
-    /// See [`LayerBelow::has_own_stream`].
-    #[inline(always)]
-    fn has_own_stream(&self) -> bool {
-        self.layer_below().is_some_and(LayerBelow::has_own_stream)
-    }
-
-    /// See [`LayerBelow::metadata_pages`].
-    #[inline(always)]
-    fn metadata_pages(&self) -> u32 {
-        self.layer_below().map_or(0, LayerBelow::metadata_pages)
-    }
-
-    /// See [`LayerBelow::until_checkpoint`].
-    #[inline(always)]
-    fn until_checkpoint(&self) -> u64 {
-        self.layer_below().map_or(u64::MAX, LayerBelow::until_checkpoint)
-    }
-
-    /// See [`LayerBelow::cleaning_calls_for_checkpoint`].
-    #[inline(always)]
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        self.layer_below().is_some_and(LayerBelow::cleaning_calls_for_checkpoint)
-    }
-
-    /// See [`LayerBelow::begin_checkpoint`].
-    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        if let Some(below) = self.layer_below_mut() {
-            below.begin_checkpoint(pages);
-        }
-    }
-
-    /// See [`LayerBelow::begin_flush`].
-    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
-        self.layer_below_mut().is_some_and(|below| below.begin_flush(pages))
-    }
-
-    /// See [`LayerBelow::end_checkpoint`].
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        self.layer_below_mut().map_or(Ok(()), LayerBelow::end_checkpoint)
     }
 
     /// Returns the abilities of the layer below; none for flash.
@@ -285,11 +184,11 @@ pub trait MediumExt: Medium {
         self.layer_below().map_or(Abilities::NONE, LayerBelow::abilities)
     }
 
-    /// See [`LayerBelow::cleaning`].
+    /// See [`LayerBelow::notify_cleaning`].
     #[inline(always)]
-    fn cleaning(&mut self, begins: bool) {
+    fn notify_cleaning(&mut self, begins: bool) {
         if let Some(below) = self.layer_below_mut() {
-            below.cleaning(begins);
+            below.notify_cleaning(begins);
         }
     }
 
@@ -301,6 +200,64 @@ pub trait MediumExt: Medium {
     /// See [`LayerBelow::left_valid`].
     fn left_valid(&self, block: BlockId) -> f64 {
         self.layer_below().map_or(0.0, |below| below.left_valid(block))
+    }
+
+    /// See [`LayerBelow::log_metadata`].
+    #[inline(always)]
+    fn log_metadata(&self) -> Option<&dyn LogMetadata> {
+        self.layer_below().and_then(LayerBelow::log_metadata)
+    }
+
+    /// See [`LayerBelow::log_metadata_mut`].
+    #[inline(always)]
+    fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata> {
+        self.layer_below_mut().and_then(LayerBelow::log_metadata_mut)
+    }
+
+    /// See [`LogMetadata::set_streams`].
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.log_metadata_mut().map_or(Ok(()), |metadata| metadata.set_streams(streams))
+    }
+
+    /// See [`LogMetadata::has_own_stream`].
+    #[inline(always)]
+    fn has_own_stream(&self) -> bool {
+        self.log_metadata().is_some_and(LogMetadata::has_own_stream)
+    }
+
+    /// See [`LogMetadata::metadata_pages`].
+    #[inline(always)]
+    fn metadata_pages(&self) -> u32 {
+        self.log_metadata().map_or(0, LogMetadata::metadata_pages)
+    }
+
+    /// See [`LogMetadata::until_checkpoint`].
+    #[inline(always)]
+    fn until_checkpoint(&self) -> u64 {
+        self.log_metadata().map_or(u64::MAX, LogMetadata::until_checkpoint)
+    }
+
+    /// See [`LogMetadata::is_checkpoint_due_to_cleaning`].
+    #[inline(always)]
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
+        self.log_metadata().is_some_and(LogMetadata::is_checkpoint_due_to_cleaning)
+    }
+
+    /// See [`LogMetadata::begin_checkpoint`].
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        if let Some(metadata) = self.log_metadata_mut() {
+            metadata.begin_checkpoint(pages);
+        }
+    }
+
+    /// See [`LogMetadata::begin_flush`].
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        self.log_metadata_mut().is_some_and(|metadata| metadata.begin_flush(pages))
+    }
+
+    /// See [`LayerBelow::end_checkpoint`].
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        self.layer_below_mut().map_or(Ok(()), LayerBelow::end_checkpoint)
     }
 }
 

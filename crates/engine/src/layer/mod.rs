@@ -5,6 +5,7 @@
 
 mod ability;
 mod answer;
+mod below;
 mod dedup_report;
 mod error;
 mod ftl_report;
@@ -16,11 +17,12 @@ mod watch;
 
 pub use ability::{Abilities, Ability, Command, LayerExt, Query};
 pub use answer::{Answer, ZoneState};
+pub use below::{Invalidation, InvalidationListener, LayerBelow, LogMetadata};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
 pub(crate) use ftl_report::RecoverySteps;
 pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
-pub use medium::{Death, Group, LayerBelow, Medium, MediumExt, Pages, Run};
+pub use medium::{Group, Medium, MediumExt, Pages, Run};
 pub use report::{
     Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
     Scatter, TrimCounts,

@@ -2,10 +2,8 @@
 //!
 //! Operations are recorded only if a medium has a [`Watcher`]; recording changes no result.
 
-use super::{Death, LayerBelow, LayerError, MediumError, Run};
-use crate::config::ConfigError;
+use super::{Invalidation, InvalidationListener, Run};
 use crate::counters::Cause;
-use crate::layer::Abilities;
 use crate::units::{BlockId, Lpn, StreamId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,7 +46,7 @@ pub enum Seen {
     },
     /// A page is about to be replaced or is no longer needed. Not recorded for pages that cleaning moves; nor, in
     /// FTLs other than logs, for rewritten pages.
-    Died(Death),
+    Invalidated(Invalidation),
 }
 
 /// Operations observed on all media of a stack, each with the number of its medium, in order.
@@ -73,8 +71,7 @@ impl Watch {
     }
 }
 
-/// Observer of one medium. As a [`LayerBelow`], it makes flash accept notifications of invalidated pages, and does
-/// nothing else.
+/// Observer of one medium. As an [`InvalidationListener`], it records the invalidated pages of flash.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     watch: Watch,
@@ -95,61 +92,15 @@ impl Watcher {
     }
 
     /// Records invalidated pages.
-    pub fn see_deaths(&self, deaths: &[Death]) {
-        self.watch.lock().extend(deaths.iter().map(|death| (self.number, Seen::Died(*death))));
+    pub fn record_invalidations(&self, invalidations: &[Invalidation]) {
+        self.watch
+            .lock()
+            .extend(invalidations.iter().map(|invalidation| (self.number, Seen::Invalidated(*invalidation))));
     }
 }
 
-impl LayerBelow for Watcher {
-    fn serve(&mut self, _streams: u8) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    fn hears_of_deaths(&self) -> bool {
-        true
-    }
-
-    fn died(&mut self, deaths: &[Death]) {
-        self.see_deaths(deaths);
-    }
-
-    fn has_own_stream(&self) -> bool {
-        false
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        0
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        false
-    }
-
-    fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
-
-    fn begin_flush(&mut self, _pages: &mut Vec<Lpn>) -> bool {
-        false
-    }
-
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::NONE
-    }
-
-    fn cleaning(&mut self, _begins: bool) {}
-
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(false)
-    }
-
-    fn left_valid(&self, _block: BlockId) -> f64 {
-        0.0
+impl InvalidationListener for Watcher {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        self.record_invalidations(invalidations);
     }
 }

@@ -68,7 +68,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             Command::CleaningAbove { begins } => {
                 self.pool.note_cleaning_above(begins);
-                self.pool.medium.cleaning(begins);
+                self.pool.medium.notify_cleaning(begins);
             }
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
                 return Ok(Answer::Done(self.clean_ahead()? || self.pool.medium.clean_ahead()?));

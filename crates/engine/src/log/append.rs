@@ -3,14 +3,14 @@
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Death, Layer, LayerError, Medium, MediumExt};
+use crate::layer::{Invalidation, Layer, LayerError, Medium, MediumExt};
 use crate::placement::{PageContext, Placement};
 use crate::pool::{Frontier, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
 /// Prefetch distance, in pages, for the map entries of pages that are about to be invalidated.
-const DEATHS_AHEAD: usize = 32;
+const INVALIDATIONS_AHEAD: usize = 32;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Appends host writes; the placement chooses the stream of each page.
@@ -121,7 +121,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let room = self.pool.room(frontier) as usize;
             let length = self.until_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
-            self.tell_deaths(&pages[..length]);
+            self.notify_invalidations(&pages[..length]);
             let length = match self.pool.program(stream, frontier, owners, &data[..length], cause) {
                 Ok(()) => {
                     self.place(frontier, pages, length, cause);
@@ -179,22 +179,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Notifies the medium, if it wants invalidations, that the current physical pages of `pages` are about to become
     /// invalid.
     #[inline(always)]
-    pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
-        if !self.pool.medium.hears_of_deaths() {
+    pub(super) fn notify_invalidations(&mut self, pages: &[Lpn]) {
+        if !self.pool.medium.wants_invalidations() {
             return;
         }
-        self.deaths.clear();
+        self.invalidations.clear();
         for (at, &page) in pages.iter().enumerate() {
             if self.prefetch
-                && let Some(&far) = pages.get(at + DEATHS_AHEAD)
+                && let Some(&far) = pages.get(at + INVALIDATIONS_AHEAD)
             {
                 self.directory.foresee(far, false, &self.pool.blocks);
             }
             if let Some((block, index)) = self.directory.place_of(page) {
-                self.deaths.push(Death { owner: page, block, page: index });
+                self.invalidations.push(Invalidation { owner: page, block, page: index });
             }
         }
-        self.pool.medium.died(&self.deaths);
+        self.pool.medium.on_invalidate(&self.invalidations);
     }
 
     /// Advances the stream's write pointer by `pages`; closes the block when it is full.
@@ -241,9 +241,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         &mut self,
         clean: impl FnOnce(&mut Self) -> Result<(), LayerError>,
     ) -> Result<(), LayerError> {
-        self.pool.medium.cleaning(true);
+        self.pool.medium.notify_cleaning(true);
         let done = clean(self);
-        self.pool.medium.cleaning(false);
+        self.pool.medium.notify_cleaning(false);
         done
     }
 

@@ -56,7 +56,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Writes a checkpoint between two victims, if the medium wants one during cleaning.
     #[inline(always)]
     pub(super) fn checkpoint_amid_cleaning(&mut self) -> Result<(), LayerError> {
-        if self.checkpoints_amid_cleaning || !self.pool.medium.cleaning_calls_for_checkpoint() {
+        if self.checkpoints_amid_cleaning || !self.pool.medium.is_checkpoint_due_to_cleaning() {
             return Ok(());
         }
         self.checkpoints_amid_cleaning = true;

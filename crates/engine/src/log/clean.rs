@@ -176,7 +176,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         owners.resize(owners.len().max(written as usize), Lpn(0));
         self.directory.gather(victim, written, &mut owners, self.prefetch_cleaning);
         let evicted = &owners[..valid as usize];
-        self.tell_deaths(evicted);
+        self.notify_invalidations(evicted);
         for &page in evicted {
             self.directory.remove(page);
             self.pool.blocks.invalidate(victim);

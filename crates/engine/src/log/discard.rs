@@ -18,9 +18,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Trims consecutive pages on request of the user.
     pub(super) fn discard_run(&mut self, first: Lpn, pages: u32) {
         self.pool.counters.add_incoming(Operation::Trim, pages.into());
-        if self.pool.medium.hears_of_deaths() {
+        if self.pool.medium.wants_invalidations() {
             let pages: Vec<Lpn> = (first.0..).map(Lpn).take(pages as usize).collect();
-            self.tell_deaths(&pages);
+            self.notify_invalidations(&pages);
         }
         self.pool.moves.run_written(first, pages as usize);
         self.trim_run(first, pages);

@@ -79,7 +79,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Mover<M::Payload> f
 
     fn forget(&mut self, at: usize) {
         let (store, page) = (&mut *self.store, self.owners[at]);
-        store.tell_deaths(&[page]);
+        store.notify_invalidations(&[page]);
         store.directory.remove(page);
         store.pool.blocks.invalidate(self.victim);
         store.placement.trimmed(page);
@@ -87,7 +87,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Mover<M::Payload> f
 
     fn write_instead(&mut self, page: Lpn, data: &M::Payload, references: u32) -> Result<(), LayerError> {
         let store = &mut *self.store;
-        store.tell_deaths(&[page]);
+        store.notify_invalidations(&[page]);
         let (stream, frontier) = store.program_cleaned(page, data, None, references)?;
         let LogStore { directory, pool, .. } = store;
         let Pool { blocks, victim, .. } = pool;

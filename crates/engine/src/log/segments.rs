@@ -2,11 +2,10 @@
 
 use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
-use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Ability, Command, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages,
-    Payload, Query, Reports, Run, Seen, Watcher,
+    Abilities, Ability, Command, Invalidation, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt,
+    LogMetadata, Medium, MediumError, Pages, Payload, Query, Reports, Run, Seen, Watcher,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -344,6 +343,13 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        let trims_pages = self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page);
+        let listens = self.watcher.is_some() || self.metadata.is_some() || trims_pages;
+        listens.then_some(self as &mut dyn InvalidationListener)
+    }
+
+    #[inline(always)]
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
         Some(self)
     }
@@ -371,36 +377,36 @@ impl<P: Payload> Medium for Segments<P> {
     }
 }
 
-impl<P: Payload> LayerBelow for Segments<P> {
-    fn hears_of_deaths(&self) -> bool {
-        self.watcher.is_some()
-            || self.metadata.is_some()
-            || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
-    }
-
-    fn died(&mut self, deaths: &[Death]) {
+impl<P: Payload> InvalidationListener for Segments<P> {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
         if let Some(watcher) = &self.watcher {
-            watcher.see_deaths(deaths);
+            watcher.record_invalidations(invalidations);
         }
         if let Some(metadata) = &mut self.metadata {
-            deaths.iter().for_each(|death| metadata.died(death.owner, death.block));
+            invalidations
+                .iter()
+                .for_each(|invalidation| metadata.invalidated(invalidation.owner, invalidation.block));
         }
         let (metadata, segment_pages) = (self.metadata.as_deref(), self.segment_pages);
         let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) else { return };
         match metadata {
-            None => trims.discard_pages(deaths, |death| death.block.0 * segment_pages + death.page),
-            Some(metadata) => trims.discard_pages(deaths, |death| {
-                let first = metadata.plan.area_pages + death.block.0 * segment_pages;
-                first + metadata.place(death.page)
+            None => trims.discard_pages(invalidations, |invalidation| {
+                invalidation.block.0 * segment_pages + invalidation.page
+            }),
+            Some(metadata) => trims.discard_pages(invalidations, |invalidation| {
+                let first = metadata.plan.area_pages + invalidation.block.0 * segment_pages;
+                first + metadata.place(invalidation.page)
             }),
         }
     }
+}
 
+impl<P: Payload> LayerBelow for Segments<P> {
     fn abilities(&self) -> Abilities {
         self.lower.abilities()
     }
 
-    fn cleaning(&mut self, begins: bool) {
+    fn notify_cleaning(&mut self, begins: bool) {
         self.lower.cleaning_above(begins);
     }
 
@@ -414,34 +420,12 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.lower.left_valid(&pages)
     }
 
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
+    fn log_metadata(&self) -> Option<&dyn LogMetadata> {
+        self.metadata.as_deref().map(|metadata| metadata as &dyn LogMetadata)
     }
 
-    fn has_own_stream(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.plan.has_own_stream())
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.log_pages())
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        self.metadata.as_ref().map_or(u64::MAX, |metadata| metadata.until_checkpoint())
-    }
-
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.cleaning_calls_for_checkpoint())
-    }
-
-    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        if let Some(metadata) = &mut self.metadata {
-            metadata.begin_checkpoint(pages);
-        }
-    }
-
-    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
-        self.metadata.as_mut().is_some_and(|metadata| metadata.begin_flush(pages))
+    fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata> {
+        self.metadata.as_deref_mut().map(|metadata| metadata as &mut dyn LogMetadata)
     }
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {

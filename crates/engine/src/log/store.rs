@@ -7,8 +7,8 @@ use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Death, Layer, LayerError, LayerReport, Medium, MediumExt, Pages, Query,
-    Reports, Scatter, check_range,
+    Abilities, Answer, Command, Invalidation, Layer, LayerError, LayerReport, Medium, MediumExt, Pages,
+    Query, Reports, Scatter, check_range,
 };
 use crate::placement::Placement;
 use crate::pool::{Judge, Pool, PoolConfig};
@@ -56,7 +56,7 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Indices of the pages being read; kept to reuse the allocation.
     indices: Vec<u32>,
     /// Invalidated pages that are reported to the medium; kept to reuse the allocation.
-    pub(super) deaths: Vec<Death>,
+    pub(super) invalidations: Vec<Invalidation>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
     /// True while a checkpoint is written during cleaning.
     pub(super) checkpoints_amid_cleaning: bool,
@@ -83,7 +83,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         victim: V,
         placement: P,
     ) -> Result<Self, ConfigError> {
-        medium.serve(placement.streams())?;
+        medium.set_streams(placement.streams())?;
         let store = Self::assemble(config, medium, directory, victim, placement);
         store.validate()?;
         Ok(store)
@@ -129,7 +129,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             indices: Vec::new(),
-            deaths: Vec::new(),
+            invalidations: Vec::new(),
             checkpoint: Checkpoint::default(),
             checkpoints_amid_cleaning: false,
             judge: None,
@@ -231,7 +231,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
         self.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        self.tell_deaths(pages);
+        self.notify_invalidations(pages);
         self.pool.moves.trimmed(pages);
         self.trim_runs(pages);
         Ok(())

@@ -1,7 +1,7 @@
 //! TRIM: rules for telling the layer below which pages are no longer needed.
 
 use super::radix::sort;
-use crate::layer::{Death, TrimCounts};
+use crate::layer::{Invalidation, TrimCounts};
 use crate::units::{BlockId, Lpn, count_runs};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -103,11 +103,13 @@ impl Trims {
 
     /// Queues trims of invalidated pages; `below` returns the page of the layer below for each.
     #[inline]
-    pub fn discard_pages(&mut self, deaths: &[Death], below: impl Fn(&Death) -> u32) {
+    pub fn discard_pages(&mut self, invalidations: &[Invalidation], below: impl Fn(&Invalidation) -> u32) {
         if self.page_at_once {
-            self.dead.extend(deaths.iter().map(|death| Lpn(below(death))));
+            self.dead.extend(invalidations.iter().map(|invalidation| Lpn(below(invalidation))));
         } else {
-            deaths.iter().for_each(|death| self.discard(death.block, below(death), 1));
+            invalidations
+                .iter()
+                .for_each(|invalidation| self.discard(invalidation.block, below(invalidation), 1));
         }
     }
 
@@ -208,19 +210,20 @@ mod tests {
     #[test]
     fn invalidated_pages_are_sent_sorted_once_and_merged_with_segments() {
         let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
-        let died = |trims: &mut Trims, pages: &[u32]| {
-            let death = |&page: &u32| Death { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
-            let deaths: Vec<Death> = pages.iter().map(death).collect();
-            trims.discard_pages(&deaths, |death| 8 * death.block.0 + death.page);
+        let invalidate = |trims: &mut Trims, pages: &[u32]| {
+            let invalidation =
+                |&page: &u32| Invalidation { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
+            let invalidations: Vec<Invalidation> = pages.iter().map(invalidation).collect();
+            trims.discard_pages(&invalidations, |invalidation| 8 * invalidation.block.0 + invalidation.page);
         };
-        died(&mut trims, &[9, 4, 5, 4, 30]);
+        invalidate(&mut trims, &[9, 4, 5, 4, 30]);
         assert_eq!(due(&mut trims), [4, 5, 9, 30]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (4, 3));
-        died(&mut trims, &[2, 7, 16]);
+        invalidate(&mut trims, &[2, 7, 16]);
         trims.discard(BlockId(1), 8, 4);
         assert_eq!(due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (11, 6));
-        died(&mut trims, &[2, 9]);
+        invalidate(&mut trims, &[2, 9]);
         trims.reopened(BlockId(1), 8, 8);
         assert_eq!(due(&mut trims), [2]);
         assert_eq!(trims.counts.overtaken_pages, 1);

@@ -312,7 +312,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::Divide { ends } => self.moves.divide(ends),
-            Command::CleaningAbove { begins } => self.medium.cleaning(begins),
+            Command::CleaningAbove { begins } => self.medium.notify_cleaning(begins),
             Command::FinishZone { pages } => {
                 let Some(&page) = pages.first() else { return Ok(Answer::Done(false)) };
                 self.finish(page)?;

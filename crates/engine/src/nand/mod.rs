@@ -11,7 +11,9 @@ mod spare;
 mod tests;
 
 use crate::counters::Cause;
-use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::layer::{
+    Group, InvalidationListener, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run,
+};
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
@@ -432,6 +434,11 @@ impl<P: Payload> Medium for Nand<P> {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.blocks[block.index()].erases
+    }
+
+    #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        None
     }
 
     #[inline(always)]

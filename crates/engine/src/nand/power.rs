@@ -2,7 +2,7 @@
 
 use super::{FillPage, Flash, PageState};
 use crate::counters::Cause;
-use crate::layer::{Group, LayerBelow, Medium, MediumError, Pages, Reports, Run};
+use crate::layer::{Group, InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -193,6 +193,11 @@ impl<F: Flash> Medium for Fragile<F> {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.flash.erases(block)
+    }
+
+    #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        self.flash.invalidation_listener()
     }
 
     #[inline(always)]

@@ -2,7 +2,9 @@
 
 use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
-use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run, Seen, Watcher};
+use crate::layer::{
+    InvalidationListener, LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run, Seen, Watcher,
+};
 use crate::nand::{FillPage, Flash, Nand, PageState};
 use crate::units::BlockId;
 
@@ -133,13 +135,18 @@ impl<P: Payload> Medium for Timed<P> {
     }
 
     #[inline(always)]
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        self.watcher.as_mut().map(|watcher| watcher as &mut dyn InvalidationListener)
+    }
+
+    #[inline(always)]
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.watcher.as_ref().map(|watcher| watcher as &dyn LayerBelow)
+        None
     }
 
     #[inline(always)]
     fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.watcher.as_mut().map(|watcher| watcher as &mut dyn LayerBelow)
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::layer::{
-    Bytes, Group, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Reports, Run,
+    Bytes, Group, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages,
+    Reports, Run,
 };
 use wearwell_engine::log::Reclaim;
 use wearwell_engine::nand::Nand;
@@ -101,6 +102,10 @@ impl Medium for Cut {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.nand.erases(block)
+    }
+
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        None
     }
 
     fn layer_below(&self) -> Option<&dyn LayerBelow> {

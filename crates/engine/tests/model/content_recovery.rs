@@ -11,7 +11,7 @@ use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing, recover};
 use wearwell_engine::layer::{
-    Content, DedupReport, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
+    Content, DedupReport, InvalidationListener, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
 };
 use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
@@ -136,6 +136,10 @@ impl Medium for Watched {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.with(|flash| flash.nand.erases(block))
+    }
+
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        None
     }
 
     fn layer_below(&self) -> Option<&dyn LayerBelow> {

@@ -1,5 +1,6 @@
 //! Check that the machine has enough memory for a stack.
 
+use crate::layers::Feature;
 use crate::scenario::resolve::ResolvedScenario;
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
@@ -35,14 +36,14 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
         .iter()
         .zip(features)
         .map(|(layer, features)| {
-            let owners = if features.has("block_directory") { 0 } else { layer.physical_pages };
+            let owners = if features.has(Feature::BlockDirectory) { 0 } else { layer.physical_pages };
             4 * u64::from(layer.logical_pages) + 4 * owners + owners / 8
         })
         .sum();
     let own: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
     let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
     // Spare-area records; with power cuts in the middle of the work, also stamps and the known state of each page.
-    let noted = if ftl.features.has("dedup") { 48 * pages } else { 0 };
+    let noted = if ftl.features.has(Feature::Dedup) { 48 * pages } else { 0 };
     let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
     let ahead = resolved.looks_ahead();
     let ahead = ahead.map_or(0, |ahead| Foresight::memory_bytes(ahead.pages, ahead.reach));

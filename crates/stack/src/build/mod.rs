@@ -5,7 +5,7 @@ mod stack;
 
 pub use stack::{Stack, Target};
 
-use crate::layers::{BuiltLayer, FlashParts, LayerSpec, OwnPolicies, StackPayload};
+use crate::layers::{BuiltLayer, Feature, FlashParts, LayerSpec, OwnPolicies, StackPayload};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
@@ -108,14 +108,14 @@ fn spec(resolved: &ResolvedScenario, at: usize, noted: &Noted) -> Result<LayerSp
     let layer = &resolved.tree.layers[at];
     let is_ftl = at == resolved.tree.ftl();
     let features = if is_ftl { &resolved.ftl.features } else { &resolved.layers[at].features };
-    let temperature = if features.has("oracle") { resolved.temperature_of(at)? } else { None };
+    let temperature = if features.has(Feature::Oracle) { resolved.temperature_of(at)? } else { None };
     Ok(LayerSpec {
         seed: resolved.seed_of(at),
         logical_pages: layer.logical_pages,
         page_bytes: resolved.device.geometry.page_bytes,
         own: OwnPolicies::default(),
         temperature,
-        foresight: noted.foresight.clone().filter(|_| features.has("foresight")),
+        foresight: noted.foresight.clone().filter(|_| features.has(Feature::Foresight)),
         wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
         features: features.clone(),

@@ -211,7 +211,7 @@ fn goes_without_saying(key: &str, value: &Value) -> bool {
 /// Returns the reason why the part named by `value` cannot be combined with this structure, if the table of refusals has one.
 fn refusal(value: &Value, structure: &str) -> Option<&'static str> {
     let named = ["kind", "policy"].iter().find_map(|key| value.get(key)).unwrap_or(value).as_str()?;
-    refusals::between(named, |other| other == structure).map(|row| row.reason)
+    refusals::between_names(named, structure).map(|row| row.reason)
 }
 
 /// Returns the error for a `key` with this value that a table of this structure does not have, with a list of the allowed keys.

@@ -1,6 +1,6 @@
 //! Deduplication in front of an FTL: the features it requires of the FTL, and its construction.
 
-use super::features::{Features, Used};
+use super::features::{Feature, Features, Used};
 use super::spec::LayerSpec;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::dedup::{DedupConfig, Detect, Sharing};
@@ -17,7 +17,7 @@ pub(super) fn of(spec: &LayerSpec) -> Result<Option<EqualPages>, ConfigError> {
     }
     let (config, logical_pages) = (spec.dedup.clone(), spec.logical_pages);
     let sharing = Sharing::new(&config, logical_pages, 0).map_err(|error| error.within("dedup"))?;
-    let wants_references = spec.features.has("references");
+    let wants_references = spec.features.has(Feature::References);
     Ok(Some(EqualPages { config, logical_pages, wants_references, sharing }))
 }
 
@@ -43,7 +43,7 @@ pub(super) fn add_features(
         return Err(ConfigError::new("dedup.threshold", problem));
     }
     if !dedup.is_none() && cold_above.is_some() {
-        features.add(Used::new("dedup_cleaning", "dedup"));
+        features.add(Used::new(Feature::DedupCleaning, "dedup"));
     }
     Ok(())
 }
@@ -52,10 +52,10 @@ pub(super) fn add_features(
 pub(crate) fn features_of(dedup: &DedupConfig) -> Vec<Used> {
     let index = dedup.index();
     let given = [
-        (true, "dedup", "dedup"),
-        (matches!(dedup.detect(), Detect::Cleaning { .. }), "dedup_cleaning", "dedup"),
-        (dedup.map_log_page_records().is_none(), "volatile_map", "dedup.map_log"),
-        (index.fingerprint_bits < ALL_BITS && !index.verify, "unverified", "dedup.index.verify"),
+        (true, Feature::Dedup, "dedup"),
+        (matches!(dedup.detect(), Detect::Cleaning { .. }), Feature::DedupCleaning, "dedup"),
+        (dedup.map_log_page_records().is_none(), Feature::VolatileMap, "dedup.map_log"),
+        (index.fingerprint_bits < ALL_BITS && !index.verify, Feature::Unverified, "dedup.index.verify"),
     ];
     let given = given.into_iter().filter(|(given, ..)| *given && !dedup.is_none());
     given.map(|(_, feature, key)| Used::new(feature, key)).collect()

@@ -1,7 +1,7 @@
 //! Common parts of hybrid FTLs: a block map, and a few log blocks with a page map.
 
 use super::equal_pages;
-use super::features::Features;
+use super::features::{Feature, Features};
 use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
@@ -72,9 +72,9 @@ impl LogBlockKeys {
     fn features(&self, low_key: &'static str) -> Features {
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.is_some(), "watermarks", low_key),
-            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
-            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
+            (self.free_blocks_low.is_some(), Feature::Watermarks, low_key),
+            (self.free_blocks_deferred.is_some(), Feature::Deferral, "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), Feature::IdleCleaning, "free_blocks_idle"),
         ]);
         features
     }

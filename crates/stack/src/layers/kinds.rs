@@ -1,6 +1,6 @@
 //! Interface of every kind of layer, and the enumerations of all kinds.
 
-use super::features::{Features, Used};
+use super::features::{Feature, Features, Used};
 use super::flash::FlashParts;
 use super::keys::Keys;
 use super::model::FtlModel;
@@ -148,9 +148,9 @@ impl<S> LayerPlan<S> {
         }
     }
 
-    /// Adds the name of the kind as a feature.
-    pub fn of_kind(mut self, name: &'static str) -> Self {
-        self.features.add(Used::new(name, "structure"));
+    /// Adds the kind as a feature.
+    pub fn of_kind(mut self, kind: &'static Entry) -> Self {
+        self.features.add(Used::new(Feature::Kind(kind), "structure"));
         self
     }
 }
@@ -249,7 +249,7 @@ macro_rules! kinds {
                         kind.settings.resolve(&mut kind.keys, below, context)?.map($Resolved::$Variant)
                     })*
                 };
-                Ok(plan.of_kind(kinds::Kinds::entry(self).name))
+                Ok(plan.of_kind(kinds::Kinds::entry(self)))
             }
         }
 

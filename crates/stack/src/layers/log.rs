@@ -1,5 +1,6 @@
 //! A log-structured store on another layer.
 
+use super::features::Feature;
 use super::keys::{Keys, PLAIN};
 use super::kinds::{Kind, LayerPlan, OnLayer, handles};
 use super::metadata::{self, MetadataConfig};
@@ -129,10 +130,10 @@ impl Kind for Log {
         let held = StoreSize { logical_pages: logical_pages + own_pages, ..size };
         store.check_reserve(segment, spare_factor, &held, below.whole)?;
         features.extend([
-            (metadata.is_some(), "metadata", "metadata"),
-            (own_pages > 0, "metadata_in_log", "metadata"),
-            (area_pages > 0, "metadata_in_place", "metadata"),
-            (trim != TrimConfig::Plain(true), "no_trim", "trim"),
+            (metadata.is_some(), Feature::Metadata, "metadata"),
+            (own_pages > 0, Feature::MetadataInLog, "metadata"),
+            (area_pages > 0, Feature::MetadataInPlace, "metadata"),
+            (trim != TrimConfig::Plain(true), Feature::NoTrim, "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);
         let (streams, reach, handles) = (store.streams, store.reach, handles(&store.placement));

@@ -2,7 +2,7 @@
 //! may be overridden.
 
 use super::equal_pages;
-use super::features::Features;
+use super::features::{Feature, Features};
 use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash, handles};
 use super::model::{CacheModel, FtlModel};
@@ -199,14 +199,14 @@ impl PolicyKeys {
     fn features(&self, low_key: &'static str, wear: &WearConfig) -> Features {
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.is_some(), "watermarks", low_key),
-            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
-            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
-            (self.victim.entry().name == "completing", "completing", "victim"),
-            (self.victim.looks_below(), "weighing_below", "victim.weight"),
-            (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
-            (self.placement.reference_threshold().is_some(), "references", "placement"),
-            (!matches!(wear, WearConfig::None(_)), "wear_levelling", "structure.wear"),
+            (self.free_blocks_low.is_some(), Feature::Watermarks, low_key),
+            (self.free_blocks_deferred.is_some(), Feature::Deferral, "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), Feature::IdleCleaning, "free_blocks_idle"),
+            (self.victim.entry().name == "completing", Feature::Completing, "victim"),
+            (self.victim.looks_below(), Feature::WeighingBelow, "victim.weight"),
+            (matches!(self.placement, PlacementConfig::Oracle(_)), Feature::Oracle, "placement"),
+            (self.placement.reference_threshold().is_some(), Feature::References, "placement"),
+            (!matches!(wear, WearConfig::None(_)), Feature::WearLevelling, "structure.wear"),
         ]);
         features
     }
@@ -250,10 +250,10 @@ impl<D: PagedDesign> Kind for Paged<D> {
         };
         let reach = add_foresight(&keys.victim, &keys.placement, &size, &mut features);
         equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
-        features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
+        features.extend([(drive.dedup.is_none(), Feature::Unshared, "dedup")]);
         features.extend([
-            (config.bitmap_in_ram(), "bitmap_in_ram", "structure.validity"),
-            (config.counters != BlockCounters::Full, "partial_counters", "structure.counters"),
+            (config.bitmap_in_ram(), Feature::BitmapInRam, "structure.validity"),
+            (config.counters != BlockCounters::Full, Feature::PartialCounters, "structure.counters"),
         ]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
         // The model does not cover a map above the FTL's own.

@@ -3,13 +3,33 @@
 //! A row states that one feature conflicts with some other features; the error names the key of the first. Rows are
 //! checked in order.
 
+use super::features::{Feature, Features};
+use super::hybrid::Hybrid;
+use super::kinds::Kind;
+use super::{bast, fast, lsm, objects, pass_through, silt, sparse, zones};
+use wearwell_base::config::ConfigError;
+
+const BAST: Feature = kind::<Hybrid<bast::Bast>>();
+const FAST: Feature = kind::<Hybrid<fast::Fast>>();
+const LSM: Feature = kind::<lsm::Lsm>();
+const OBJECTS: Feature = kind::<objects::Objects>();
+const PASS_THROUGH: Feature = kind::<pass_through::PassThrough>();
+const SILT: Feature = kind::<silt::Silt>();
+const SPARSE: Feature = kind::<sparse::Sparse>();
+pub(crate) const ZONES: Feature = kind::<zones::Zones>();
+
+/// Returns the feature that a layer of kind `K` is.
+const fn kind<K: Kind>() -> Feature {
+    Feature::Kind(const { &K::ENTRY })
+}
+
 /// Features that one layer cannot have at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
     /// The feature that is refused, whose key the error names.
-    pub feature: &'static str,
+    pub feature: Feature,
     /// The features that it conflicts with.
-    pub with: &'static [&'static str],
+    pub with: &'static [Feature],
     /// Reason of the conflict.
     pub reason: &'static str,
 }
@@ -18,10 +38,10 @@ pub struct Refusal {
 /// be the block that was open when the page was last written or moved, and no feature may need the position or the
 /// owner of a page.
 macro_rules! only_page {
-    ($with:literal, $called:literal) => {
+    ($with:ident, $called:literal) => {
         Refusal {
-            feature: "block_directory",
-            with: &[$with],
+            feature: Feature::BlockDirectory,
+            with: &[Feature::$with],
             reason: concat!(
                 "block is exact only for placement = \"single\", reclaim = \"in_place\" on flash that does not wear out and holds \
                  no data; the ",
@@ -35,241 +55,278 @@ macro_rules! only_page {
 /// All rows.
 pub static REFUSALS: &[Refusal] = &[
     Refusal {
-        feature: "dedup",
-        with: &["zones"],
+        feature: Feature::Dedup,
+        with: &[ZONES],
         reason: "means nothing on a zoned drive, which has no map",
     },
     Refusal {
-        feature: "dedup_cleaning",
-        with: &["fast", "bast"],
+        feature: Feature::DedupCleaning,
+        with: &[FAST, BAST],
         reason: "looks at pages while they are moved, and a hybrid FTL moves a page to the place that its number has in its block: one \
                  that is left out is written as padding, and one that is shared cannot go to blocks of its own, so that nothing is \
                  saved; use a kind that looks at pages as they are written, such as inline",
     },
     Refusal {
-        feature: "references",
-        with: &["unshared"],
+        feature: Feature::References,
+        with: &[Feature::Unshared],
         reason: "needs a drive that stores equal pages once: `ftl.dedup`",
     },
     Refusal {
-        feature: "references",
-        with: &["zones", "fast", "bast"],
+        feature: Feature::References,
+        with: &[ZONES, FAST, BAST],
         reason: "says where pages go that cleaning moves, by how many logical pages share them; a hybrid FTL moves a page to the place \
                  that its number has in its block, and a zoned drive moves none",
     },
     Refusal {
-        feature: "partial_counters",
-        with: &["bitmap_in_ram"],
+        feature: Feature::PartialCounters,
+        with: &[Feature::BitmapInRam],
         reason: "would save nothing beside a bitmap in RAM, from which the valid pages of every block are counted: counters take no RAM \
                  of their own there; keep validity in flash, by `flash_bitmap`, `log` or `gecko`",
     },
     Refusal {
-        feature: "partial_counters",
-        with: &["own_victim", "foreseeing_victim"],
+        feature: Feature::PartialCounters,
+        with: &[Feature::OwnVictim, Feature::ForeseeingVictim],
         reason: "shows a victim policy only the blocks whose valid pages are known, in a table of their own, and one of the calling \
                  program's, or one that knows the future, goes by the numbers of all blocks",
     },
     Refusal {
-        feature: "power",
-        with: &["zones"],
+        feature: Feature::Power,
+        with: &[ZONES],
         reason: "needs an FTL that comes back from its flash, and a zoned drive has no map to come back with",
     },
     Refusal {
-        feature: "power",
-        with: &["volatile_map"],
+        feature: Feature::Power,
+        with: &[Feature::VolatileMap],
         reason: "needs all that was flushed on flash, and a hit, a merge or a trim of a drive that deduplicates changes only the map \
                  above the pages stored; `ftl.dedup.map_log = true` writes that down",
     },
     Refusal {
-        feature: "power",
-        with: &["own_victim", "own_placement", "oracle", "foresight"],
+        feature: Feature::Power,
+        with: &[Feature::OwnVictim, Feature::OwnPlacement, Feature::Oracle, Feature::Foresight],
         reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own, the oracle and those that \
                  know the future cannot",
     },
     Refusal {
-        feature: "power_cuts",
-        with: &["held_data"],
+        feature: Feature::PowerCuts,
+        with: &[Feature::HeldData],
         reason: "cuts in the middle of the work know pages by stamps, or by the names of contents, and pages that a calling program \
                  fills have neither; use at_end",
     },
     Refusal {
-        feature: "power_cuts",
-        with: &["unverified"],
+        feature: Feature::PowerCuts,
+        with: &[Feature::Unverified],
         reason: "cuts in the middle of the work are judged by what pages hold, and fingerprints of few bits that nobody verifies corrupt \
                  pages by themselves; use 64 bits, or `verify`",
     },
     Refusal {
-        feature: "power_cuts",
-        with: &["evict"],
+        feature: Feature::PowerCuts,
+        with: &[Feature::Evict],
         reason: "cuts in the middle of the work are judged by whether all that was acknowledged is still there, and a cache may have \
                  dropped it; leave out `evict`, or cut `at_end`",
     },
     Refusal {
-        feature: "oracle",
-        with: &["under_layer", "sharing"],
+        feature: Feature::Oracle,
+        with: &[Feature::UnderLayer, Feature::Sharing],
         reason: "knows how hot the pages of one workload are that has the whole layer; what a layer above or several tenants write \
                  lies elsewhere than they wrote it",
     },
     Refusal {
-        feature: "foresight",
-        with: &["under_layer", "sharing"],
+        feature: Feature::Foresight,
+        with: &[Feature::UnderLayer, Feature::Sharing],
         reason: "knows what one workload or trace writes that has the whole layer; what a layer above writes depends on how that cleans, \
                  and whose turn it is of several tenants is not known beforehand",
     },
     Refusal {
-        feature: "foresight",
-        with: &["held_data"],
+        feature: Feature::Foresight,
+        with: &[Feature::HeldData],
         reason: "goes by what a workload or trace of the scenario will write; a calling program that fills pages writes as it likes",
     },
     Refusal {
-        feature: "foresight",
-        with: &["dedup"],
+        feature: Feature::Foresight,
+        with: &[Feature::Dedup],
         reason: "goes by the writes of the host, and a drive that stores equal pages once does not write them all",
     },
     Refusal {
-        feature: "own_victim",
-        with: &["fast", "bast"],
+        feature: Feature::OwnVictim,
+        with: &[FAST, BAST],
         reason: "means nothing with a hybrid FTL, which merges log blocks in their order",
     },
     Refusal {
-        feature: "own_victim",
-        with: &["zones"],
+        feature: Feature::OwnVictim,
+        with: &[ZONES],
         reason: "means nothing on a zoned drive, which does not clean",
     },
     Refusal {
-        feature: "own_placement",
-        with: &["fast", "bast"],
+        feature: Feature::OwnPlacement,
+        with: &[FAST, BAST],
         reason: "means nothing with a hybrid FTL, where a page's number says which block it goes to",
     },
     Refusal {
-        feature: "own_placement",
-        with: &["zones"],
+        feature: Feature::OwnPlacement,
+        with: &[ZONES],
         reason: "means nothing on a zoned drive, where its user says which zone a page goes to",
     },
     Refusal {
-        feature: "zones",
-        with: &["tenant"],
+        feature: ZONES,
+        with: &[Feature::Tenant],
         reason: "is \"zones\", which a workload cannot write to as it likes; put a log on it",
     },
     Refusal {
-        feature: "on_zones",
-        with: &["lsm", "silt", "pass_through", "sparse", "objects"],
+        feature: Feature::OnZones,
+        with: &[LSM, SILT, PASS_THROUGH, SPARSE, OBJECTS],
         reason: "is a zoned drive, where a log must stand, which writes segments in order and frees them as a whole",
     },
     Refusal {
-        feature: "unaligned",
-        with: &["on_zones"],
+        feature: Feature::Unaligned,
+        with: &[Feature::OnZones],
         reason: "is false; a partition of a zoned drive consists of whole zones",
     },
     Refusal {
-        feature: "no_trim",
-        with: &["on_zones"],
+        feature: Feature::NoTrim,
+        with: &[Feature::OnZones],
         reason: "must be true on a zoned drive: a segment is reset when it is freed",
     },
     Refusal {
-        feature: "wear_levelling",
-        with: &["zones"],
+        feature: Feature::WearLevelling,
+        with: &[ZONES],
         reason: "means nothing on a zoned drive, which moves nothing: which zone is written next is for its user to say",
     },
     Refusal {
-        feature: "wear_levelling",
-        with: &["in_place"],
+        feature: Feature::WearLevelling,
+        with: &[Feature::InPlace],
         reason: "needs erased blocks to choose from, and in_place keeps none",
     },
     Refusal {
-        feature: "metadata_in_place",
-        with: &["on_zones"],
+        feature: Feature::MetadataInPlace,
+        with: &[Feature::OnZones],
         reason: "is written in place in an area of its own, and zones are written in order; use a layout that is in the log as a \
                  whole, such as nilfs2",
     },
     Refusal {
-        feature: "weighing_below",
-        with: &["on_zones"],
+        feature: Feature::WeighingBelow,
+        with: &[Feature::OnZones],
         reason: "weighs what a trim leaves valid below, and a zoned drive resets zones as a whole, so that nothing is left; use 0, or \
                  d_choices",
     },
     Refusal {
-        feature: "watermarks",
-        with: &["in_place"],
+        feature: Feature::Watermarks,
+        with: &[Feature::InPlace],
         reason: "means nothing with reclaim = \"in_place\", which keeps no erased blocks",
     },
     Refusal {
-        feature: "deferral",
-        with: &["in_place"],
+        feature: Feature::Deferral,
+        with: &[Feature::InPlace],
         reason: "means nothing with in_place, which keeps no erased blocks to live on meanwhile",
     },
     Refusal {
-        feature: "deferral",
-        with: &["unheard"],
+        feature: Feature::Deferral,
+        with: &[Feature::Unheard],
         reason: "waits while a log above cleans, and above this layer is none that does: it needs a log or a merge tree that stands \
                  on it; leave it out",
     },
     Refusal {
-        feature: "idle_cleaning",
-        with: &["in_place"],
+        feature: Feature::IdleCleaning,
+        with: &[Feature::InPlace],
         reason: "means nothing with in_place, which keeps no erased blocks",
     },
     Refusal {
-        feature: "in_place",
-        with: &["more_streams"],
+        feature: Feature::InPlace,
+        with: &[Feature::MoreStreams],
         reason: "in_place is defined for the single and the double frontier only; use free_pool",
     },
     Refusal {
-        feature: "in_place",
-        with: &["dedup_cleaning"],
+        feature: Feature::InPlace,
+        with: &[Feature::DedupCleaning],
         reason: "is in_place, where live pages go back into the victim; deduplication while cleaning needs \"free_pool\"",
     },
     Refusal {
-        feature: "in_place",
-        with: &["power"],
+        feature: Feature::InPlace,
+        with: &[Feature::Power],
         reason: "in_place keeps pages in RAM alone while it cleans; use free_pool",
     },
     Refusal {
-        feature: "program_failures",
-        with: &["in_place"],
+        feature: Feature::ProgramFailures,
+        with: &[Feature::InPlace],
         reason: "needs an erased block to move the pages of a failed one to, and in_place keeps none; use free_pool",
     },
     Refusal {
-        feature: "evict",
-        with: &["in_place"],
+        feature: Feature::Evict,
+        with: &[Feature::InPlace],
         reason: "needs reclaim = \"free_pool\": in_place writes the live pages of a victim back into it",
     },
     Refusal {
-        feature: "evict",
-        with: &["metadata_in_log"],
+        feature: Feature::Evict,
+        with: &[Feature::MetadataInLog],
         reason: "needs a log without metadata of its own among its pages, which must not be lost",
     },
     Refusal {
-        feature: "evict",
-        with: &["dedup_cleaning"],
+        feature: Feature::Evict,
+        with: &[Feature::DedupCleaning],
         reason: "drops live pages, which deduplication while cleaning would have to find again",
     },
-    only_page!("separate_streams", "placement"),
-    only_page!("free_pool", "reclaim"),
-    only_page!("wears_out", "wear"),
-    only_page!("sharing", "sharing"),
-    only_page!("content", "content"),
-    only_page!("metadata", "metadata"),
-    only_page!("timing", "timing"),
-    only_page!("program_failures", "failing flash"),
-    only_page!("read_disturb", "read disturb"),
-    only_page!("wear_levelling", "wear levelling"),
-    only_page!("power", "power"),
-    only_page!("foreseeing_victim", "victim policy that knows the future"),
+    only_page!(SeparateStreams, "placement"),
+    only_page!(FreePool, "reclaim"),
+    only_page!(WearsOut, "wear"),
+    only_page!(Sharing, "sharing"),
+    only_page!(Content, "content"),
+    only_page!(Metadata, "metadata"),
+    only_page!(Timing, "timing"),
+    only_page!(ProgramFailures, "failing flash"),
+    only_page!(ReadDisturb, "read disturb"),
+    only_page!(WearLevelling, "wear levelling"),
+    only_page!(Power, "power"),
+    only_page!(ForeseeingVictim, "victim policy that knows the future"),
 ];
 
+impl Features {
+    /// Returns the reason why the power of a drive with these features cannot be cut; `None` if it can.
+    pub fn against_cuts(&self) -> Option<&'static str> {
+        let row = first(|feature| feature == Feature::Power || self.has(feature))?;
+        Some(row.reason)
+    }
+
+    /// Drops optional features that conflict with other features, and refuses conflicts between required features.
+    /// Errors name the key of the layer at `layer_key`.
+    pub fn check(&mut self, layer_key: &str) -> Result<(), ConfigError> {
+        let refused = |feature: Feature| between(feature, |other| self.has(other));
+        let impossible: Vec<Feature> = self
+            .0
+            .iter()
+            .filter(|used| used.optional && refused(used.feature).is_some())
+            .map(|used| used.feature)
+            .collect();
+        self.0.retain(|used| !impossible.contains(&used.feature));
+        match first(|feature| self.has(feature)) {
+            Some(refusal) => Err(self.error(refusal, layer_key)),
+            None => Ok(()),
+        }
+    }
+
+    fn error(&self, refusal: &Refusal, layer_key: &str) -> ConfigError {
+        let used = self.0.iter().find(|used| used.feature == refusal.feature);
+        ConfigError::new(used.expect("what is refused is asked for").key(layer_key), refusal.reason)
+    }
+}
+
 /// Returns the reason why `feature` conflicts with `other`, if that is found before all features are known.
-pub(crate) fn reason(feature: &str, other: &str) -> &'static str {
+pub(crate) fn reason(feature: Feature, other: Feature) -> &'static str {
     let row = REFUSALS.iter().find(|row| row.feature == feature && row.with.contains(&other));
     row.expect("a row of the table").reason
 }
 
 /// Returns the first row that applies to the required features.
-pub(super) fn first(has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
-    REFUSALS.iter().find(|row| has(row.feature) && row.with.iter().any(|other| has(other)))
+fn first(has: impl Fn(Feature) -> bool) -> Option<&'static Refusal> {
+    REFUSALS.iter().find(|row| has(row.feature) && row.with.iter().any(|&other| has(other)))
 }
 
 /// Returns the first row of `feature` that applies to the other required features.
-pub(super) fn between(feature: &str, has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
-    REFUSALS.iter().find(|row| row.feature == feature && row.with.iter().any(|other| has(other)))
+fn between(feature: Feature, has: impl Fn(Feature) -> bool) -> Option<&'static Refusal> {
+    REFUSALS.iter().find(|row| row.feature == feature && row.with.iter().any(|&other| has(other)))
+}
+
+/// Returns the first row of the feature named `feature` that conflicts with the feature named `other`.
+pub(super) fn between_names(feature: &str, other: &str) -> Option<&'static Refusal> {
+    let names_both =
+        |row: &&Refusal| row.feature.name() == feature && row.with.iter().any(|with| with.name() == other);
+    REFUSALS.iter().find(names_both)
 }

@@ -1,5 +1,6 @@
 //! Construction of a log-structured store and its policies from the settings.
 
+use super::features::Feature;
 use super::spec::{LayerSpec, OwnPolicies};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::{ConfigError, StoreSize};
@@ -15,10 +16,11 @@ impl LayerSpec {
     /// Returns the frontiers of a store for which the engine is compiled; `None` if its policies must be boxed.
     pub(super) fn frontiers(&self, settings: &StoreSettings) -> Option<Frontiers> {
         // These features need the owner of each written page, which not all compiled logs provide.
-        let asks_each_page =
-            self.features.has("wear_levelling") || self.own.placement.is_some() || self.watcher.is_some();
+        let asks_each_page = self.features.has(Feature::WearLevelling)
+            || self.own.placement.is_some()
+            || self.watcher.is_some();
         // No log is compiled for a policy that needs future writes.
-        let foresees = self.features.has("foreseeing_victim");
+        let foresees = self.features.has(Feature::ForeseeingVictim);
         settings.placement.frontiers().filter(|_| !asks_each_page && !foresees)
     }
 
@@ -37,7 +39,7 @@ impl LayerSpec {
             placement,
             victim: &settings.victim,
             given: self.own.victim,
-            whole_blocks: self.features.has("block_directory"),
+            whole_blocks: self.features.has(Feature::BlockDirectory),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keys of a log-structured store, for the FTL and for layers alike, and the store with every default filled in.
 
-use super::features::{Features, Used};
+use super::features::{Feature, Features, Used};
 use super::spec::{LayerContext, WholeLayer};
 use super::watermark;
 use crate::size::ByteSize;
@@ -140,22 +140,22 @@ impl StoreKeys {
         let single = frontiers.is_some_and(|frontiers| frontiers.cleaning_stream() == Some(StreamId(0)));
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.or(self.free_blocks_high).is_some(), "watermarks", low_key),
-            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
-            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
-            (in_place, "in_place", "reclaim"),
-            (!in_place, "free_pool", "reclaim"),
-            (self.evict, "evict", "evict"),
-            (self.victim.entry().name == "completing", "completing", "victim"),
-            (self.victim.looks_below(), "weighing_below", "victim.weight"),
-            (!single, "separate_streams", "placement"),
-            (frontiers.is_none() || streams > 2, "more_streams", "placement"),
-            (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
-            (self.placement.reference_threshold().is_some(), "references", "placement"),
-            (self.directory == DirectoryKind::Block, "block_directory", "directory"),
+            (self.free_blocks_low.or(self.free_blocks_high).is_some(), Feature::Watermarks, low_key),
+            (self.free_blocks_deferred.is_some(), Feature::Deferral, "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), Feature::IdleCleaning, "free_blocks_idle"),
+            (in_place, Feature::InPlace, "reclaim"),
+            (!in_place, Feature::FreePool, "reclaim"),
+            (self.evict, Feature::Evict, "evict"),
+            (self.victim.entry().name == "completing", Feature::Completing, "victim"),
+            (self.victim.looks_below(), Feature::WeighingBelow, "victim.weight"),
+            (!single, Feature::SeparateStreams, "placement"),
+            (frontiers.is_none() || streams > 2, Feature::MoreStreams, "placement"),
+            (matches!(self.placement, PlacementConfig::Oracle(_)), Feature::Oracle, "placement"),
+            (self.placement.reference_threshold().is_some(), Feature::References, "placement"),
+            (self.directory == DirectoryKind::Block, Feature::BlockDirectory, "directory"),
         ]);
         if self.directory == DirectoryKind::Auto {
-            features.add(Used::if_possible("block_directory"));
+            features.add(Used::if_possible(Feature::BlockDirectory));
         }
         features
     }
@@ -171,8 +171,8 @@ pub(super) fn add_foresight(
     let (of_victim, of_placement) = (victim.reach(size), placement.reach(size));
     let key = if of_placement.is_some() { "placement" } else { "victim" };
     features.extend([
-        (of_victim.or(of_placement).is_some(), "foresight", key),
-        (of_victim.is_some(), "foreseeing_victim", "victim"),
+        (of_victim.or(of_placement).is_some(), Feature::Foresight, key),
+        (of_victim.is_some(), Feature::ForeseeingVictim, "victim"),
     ]);
     of_victim.max(of_placement)
 }

@@ -11,7 +11,7 @@ use super::result::{
 use super::wear::WearResult;
 use super::{tenants, waits};
 use crate::device::{FlashTimes, ResolvedDevice};
-use crate::layers::FtlModel;
+use crate::layers::{Feature, FtlModel};
 use crate::run::conserve;
 use crate::run::finished::{Finished, TenantOutcome};
 use crate::run::snapshot::Snapshot;
@@ -67,7 +67,7 @@ pub(crate) fn result<P: Payload>(
             cut_at_end(scenario, resolved.model(), &mut run, times)?;
     }
     let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
-    if resolved.ftl.features.has("weighing_below") {
+    if resolved.ftl.features.has(Feature::WeighingBelow) {
         let note = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
         warnings.push(note.into());
     }

@@ -2,7 +2,7 @@
 
 use super::resolve::ResolvedScenario;
 use super::writers;
-use crate::layers::{FEATURES, Features, FtlKind, Kinds, LayerKind, StoreKeys};
+use crate::layers::{FEATURES, Feature, Features, FtlKind, Kinds, LayerKind, StoreKeys};
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_workload::{ContentConfig, WorkloadConfig};
 
@@ -30,9 +30,9 @@ pub struct HostStore<'a> {
 
 impl HostStore<'_> {
     /// Returns the first feature of the store that `known` does not contain, as the scenario would name it.
-    pub fn unknown_feature(&self, known: &[&str]) -> Option<&'static str> {
-        let unknown = FEATURES.iter().filter(|feature| !known.contains(&feature.name));
-        unknown.into_iter().find(|feature| self.features.has(feature.name)).map(|feature| feature.help)
+    pub fn unknown_feature(&self, known: &[Feature]) -> Option<&'static str> {
+        let mut unknown = FEATURES.iter().copied().filter(|feature| !known.contains(feature));
+        unknown.find(|&feature| self.features.has(feature)).map(Feature::help)
     }
 }
 

@@ -7,8 +7,8 @@ use super::types::Scenario;
 use super::{course, writers};
 use crate::device::{self, FlashTimes, ResolvedDevice};
 use crate::layers::{
-    Drive, FtlModel, Kinds, LayerContext, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer,
-    features_of, reason,
+    Drive, Feature, FtlModel, Kinds, LayerContext, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl,
+    ResolvedLayer, features_of, reason,
 };
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
@@ -91,12 +91,12 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     check_open(&tree, &ftl, &layers)?;
     let hears: Vec<bool> = (0..tree.layers.len()).map(|at| hears_cleaning(&tree, &layers, at)).collect();
     add_features(&scenario, &tree, caller, &mut ftl);
-    ftl.features.extend([(!hears[tree.ftl()], "unheard", "on")]);
+    ftl.features.extend([(!hears[tree.ftl()], Feature::Unheard, "on")]);
     ftl.features.check("ftl")?;
     check_contents(&scenario)?;
     let layers = layers.into_iter().enumerate().map(|(at, mut plan)| {
         add_features_above(&scenario, &tree, caller, at, ftl.most_open.is_some(), &mut plan);
-        plan.features.extend([(!hears[at], "unheard", "on")]);
+        plan.features.extend([(!hears[at], Feature::Unheard, "on")]);
         plan.features.check(&tree.layers[at].key)?;
         Ok(plan)
     });
@@ -190,7 +190,7 @@ impl TemperatureSource {
 
     fn temperature(&self, pages: u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         if !self.has_one_user {
-            return Err(ConfigError::new("placement", reason("oracle", "under_layer")));
+            return Err(ConfigError::new("placement", reason(Feature::Oracle, Feature::UnderLayer)));
         }
         let Some((key, seed, workload)) = &self.workload else { return Ok(None) };
         workload.temperature(pages, *seed).map_err(|error| {
@@ -215,7 +215,7 @@ fn resolve_ftl(
     let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
     let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
-    if !dedup.is_none() && !plan.features.has("references") {
+    if !dedup.is_none() && !plan.features.has(Feature::References) {
         // There is no cold region to promote pages to.
         dedup.promote_when_moved();
     }
@@ -285,30 +285,30 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
     let users = &tree.layers[tree.ftl()].users;
     features_of(&scenario.ftl.common.dedup).into_iter().for_each(|used| plan.features.add(used));
     plan.features.extend([
-        (scenario.ftl.common.levels_wear(), "wear_levelling", "wear"),
-        (caller.holds_data, "content", "/content"),
-        (caller.holds_data && !scenario.holds_content(), "held_data", "/content"),
-        (caller.own_victim, "own_victim", "victim"),
-        (caller.own_streams.is_some(), "own_placement", "placement"),
-        (scenario.timing.is_some(), "timing", "/timing"),
-        (power.is_some(), "power", "/power"),
-        (power.as_ref().is_some_and(|power| power.at_end), "power_at_end", "/power.at_end"),
-        (power.as_ref().is_some_and(at_work), "power_cuts", "/power"),
-        (device.wears_out, "wears_out", "/device.wears_out"),
-        (device.program_failure_rate > 0.0, "program_failures", "/device.program_failure_rate"),
-        (device.read_disturb_limit.is_some(), "read_disturb", "/device.read_disturb_limit"),
+        (scenario.ftl.common.levels_wear(), Feature::WearLevelling, "wear"),
+        (caller.holds_data, Feature::Content, "/content"),
+        (caller.holds_data && !scenario.holds_content(), Feature::HeldData, "/content"),
+        (caller.own_victim, Feature::OwnVictim, "victim"),
+        (caller.own_streams.is_some(), Feature::OwnPlacement, "placement"),
+        (scenario.timing.is_some(), Feature::Timing, "/timing"),
+        (power.is_some(), Feature::Power, "/power"),
+        (power.as_ref().is_some_and(|power| power.at_end), Feature::PowerAtEnd, "/power.at_end"),
+        (power.as_ref().is_some_and(at_work), Feature::PowerCuts, "/power"),
+        (device.wears_out, Feature::WearsOut, "/device.wears_out"),
+        (device.program_failure_rate > 0.0, Feature::ProgramFailures, "/device.program_failure_rate"),
+        (device.read_disturb_limit.is_some(), Feature::ReadDisturb, "/device.read_disturb_limit"),
         (
             device.superblock_blocks.is_some_and(|blocks| blocks > 1),
-            "superblocks",
+            Feature::Superblocks,
             "/device.superblock_blocks",
         ),
-        (tree.layers[tree.ftl()].partitions.is_some(), "sharing", "share"),
+        (tree.layers[tree.ftl()].partitions.is_some(), Feature::Sharing, "share"),
         (
             users.iter().any(|user| matches!(user, User::Tenant(_))) && !caller.knows_zones,
-            "tenant",
+            Feature::Tenant,
             "/tenant",
         ),
-        (tree.layers[tree.ftl()].has_log_above(), "under_layer", "on"),
+        (tree.layers[tree.ftl()].has_log_above(), Feature::UnderLayer, "on"),
     ]);
 }
 
@@ -324,12 +324,12 @@ fn add_features_above(
     let on_zones = has_zones && tree.attachment(User::Log(at)).on == tree.ftl();
     let common = &scenario.log[at].common;
     plan.features.extend([
-        (on_zones, "on_zones", "on"),
-        (common.align == Some(false), "unaligned", "align"),
-        (caller.holds_data, "content", "/content"),
-        (caller.holds_data && !scenario.holds_content(), "held_data", "/content"),
-        (tree.layers[at].partitions.is_some(), "sharing", "share"),
-        (tree.layers[at].has_log_above(), "under_layer", "on"),
+        (on_zones, Feature::OnZones, "on"),
+        (common.align == Some(false), Feature::Unaligned, "align"),
+        (caller.holds_data, Feature::Content, "/content"),
+        (caller.holds_data && !scenario.holds_content(), Feature::HeldData, "/content"),
+        (tree.layers[at].partitions.is_some(), Feature::Sharing, "share"),
+        (tree.layers[at].has_log_above(), Feature::UnderLayer, "on"),
     ]);
 }
 

@@ -3,7 +3,8 @@
 use super::Scenario;
 use super::resolve::ResolvedScenario;
 use crate::layers::{
-    FEATURES, FTL_ALIASES, FTLS, FtlConfig, LAYER_ALIASES, LAYERS, LayerConfig, REFUSALS, Refusal, structures,
+    FEATURES, FTL_ALIASES, FTLS, Feature, FtlConfig, LAYER_ALIASES, LAYERS, LayerConfig, REFUSALS, Refusal,
+    structures,
 };
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -210,21 +211,29 @@ fn kinds_are_refused_on_a_wrong_base() {
     assert!(typo.starts_with("log[0].segmnt_size: unknown field `segmnt_size`"), "{typo}");
 }
 
-/// True if `name` is a feature: one of the list, or the name of a kind.
-fn is_feature(name: &str) -> bool {
-    FEATURES.iter().any(|feature| feature.name == name) || structures().any(|entry| entry.name == name)
+#[test]
+fn refusals_are_between_different_features_and_give_reasons() {
+    for Refusal { feature, with, reason } in REFUSALS {
+        let name = feature.name();
+        assert!(!with.is_empty() && with.iter().all(|other| other != feature), "{name} with {with:?}");
+        assert!(reason.split(' ').count() > 4, "{name}: {reason}");
+    }
 }
 
 #[test]
-fn refusals_name_known_features_and_give_reasons() {
-    for Refusal { feature, with, reason } in REFUSALS {
-        assert!(is_feature(feature), "{feature} is no feature");
-        with.iter().for_each(|other| assert!(is_feature(other) && other != feature, "{feature}, {other}"));
-        assert!(!with.is_empty() && reason.split(' ').count() > 4, "{feature}: {reason}");
-    }
+fn feature_names_are_distinct() {
     for (at, feature) in FEATURES.iter().enumerate() {
-        assert!(FEATURES[..at].iter().all(|other| other.name != feature.name), "{} twice", feature.name);
-        assert!(structures().all(|entry| entry.name != feature.name), "{} is a kind, too", feature.name);
+        let name = feature.name();
+        assert!(FEATURES[..at].iter().all(|other| other.name() != name), "{name} twice");
+        assert!(structures().all(|entry| entry.name != name), "{name} is a kind, too");
+    }
+}
+
+/// The names are in documents, and the variants in the code.
+#[test]
+fn feature_variant_is_its_name_in_camel_case() {
+    for feature in FEATURES {
+        assert_eq!(format!("{feature:?}").to_lowercase(), feature.name().replace('_', ""));
     }
 }
 
@@ -235,7 +244,7 @@ fn optional_features_yield_and_required_features_do_not() {
             "device = {{ capacity = '64 MiB', spare_factor = 0.2, pages_per_block = 32 }}\nworkload = {{ kind = 'uniform' }}\n[ftl]\n{keys}"
         );
         let scenario: Scenario = toml::from_str(&text).unwrap();
-        ResolvedScenario::of(scenario).map(|resolved| resolved.ftl.features.has("block_directory"))
+        ResolvedScenario::of(scenario).map(|resolved| resolved.ftl.features.has(Feature::BlockDirectory))
     };
     let exact = "placement = 'single'\nreclaim = 'in_place'\n";
     assert_eq!(store(exact), Ok(true));

@@ -36,7 +36,10 @@ enum Mark {
 /// Returns the row that names both features and refuses one of them.
 fn direct(a: &str, b: &str) -> Option<usize> {
     REFUSALS.iter().position(|row| {
-        (row.feature == a && row.with.contains(&b)) || (row.feature == b && row.with.contains(&a))
+        let between = |one: &str, other: &str| {
+            row.feature.name() == one && row.with.iter().any(|feature| feature.name() == other)
+        };
+        between(a, b) || between(b, a)
     })
 }
 
@@ -164,8 +167,9 @@ fn page(asks: &[Ask], marks: &[Vec<Mark>]) -> String {
     text += "\n## Reasons\n\n";
     for (at, row) in used.iter().enumerate() {
         let row = &REFUSALS[*row];
-        let with: Vec<String> = row.with.iter().map(|name| format!("`{name}`")).collect();
-        let _ = writeln!(text, "{}. `{}` with {}: {}.", at + 1, row.feature, with.join(", "), row.reason);
+        let with: Vec<String> = row.with.iter().map(|feature| format!("`{}`", feature.name())).collect();
+        let _ =
+            writeln!(text, "{}. `{}` with {}: {}.", at + 1, row.feature.name(), with.join(", "), row.reason);
     }
     text
 }

@@ -2,11 +2,18 @@
 
 use wearwell_engine::dedup::{Detect, Promotion};
 use wearwell_stack::HostStore;
+use wearwell_stack::layers::Feature;
 use wearwell_theory::equal_pages::{Contents, Detection, Stored};
 use wearwell_workload::SINGLES;
 
 /// Features of deduplicating drives that the model covers, besides those of every store.
-pub const KNOWN: &[&str] = &["dedup", "dedup_cleaning", "references", "more_streams", "volatile_map"];
+pub const KNOWN: &[Feature] = &[
+    Feature::Dedup,
+    Feature::DedupCleaning,
+    Feature::References,
+    Feature::MoreStreams,
+    Feature::VolatileMap,
+];
 
 /// Largest block, in pages, for which the fixed point is computed: it solves the mean field some tens of times.
 const LARGEST_BLOCK: u32 = 512;

@@ -9,6 +9,7 @@ mod models;
 mod tests;
 mod writes;
 
+use wearwell_stack::layers::Feature;
 use wearwell_stack::{HostStore, ResolvedScenario, RunResult, Scenario, TheoryResult};
 use wearwell_theory::{Drive, TheoryError};
 
@@ -49,22 +50,22 @@ impl Patience {
 }
 
 /// Features of a store that do not affect its write amplification, or that models cover.
-const KNOWN: &[&str] = &[
-    "in_place",
-    "free_pool",
-    "watermarks",
-    "separate_streams",
-    "block_directory",
-    "no_trim",
-    "unaligned",
-    "on_zones",
-    "unheard",
-    "tenant",
-    "content",
-    "timing",
-    "power",
-    "power_at_end",
-    "superblocks",
+const KNOWN: &[Feature] = &[
+    Feature::InPlace,
+    Feature::FreePool,
+    Feature::Watermarks,
+    Feature::SeparateStreams,
+    Feature::BlockDirectory,
+    Feature::NoTrim,
+    Feature::Unaligned,
+    Feature::OnZones,
+    Feature::Unheard,
+    Feature::Tenant,
+    Feature::Content,
+    Feature::Timing,
+    Feature::Power,
+    Feature::PowerAtEnd,
+    Feature::Superblocks,
 ];
 
 /// Predicts the write amplification of `scenario`.

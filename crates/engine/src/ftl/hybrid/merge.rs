@@ -6,7 +6,7 @@
 use super::blocks::{Blocks, Filled};
 use super::note::{Note, Role};
 use crate::counters::Cause;
-use crate::layer::{Death, LayerError, MediumExt};
+use crate::layer::{Invalidation, LayerError, MediumExt};
 use crate::nand::Flash;
 use crate::units::{BlockId, Lpn, Slot};
 use std::collections::BTreeSet;
@@ -165,11 +165,11 @@ impl<F: Flash> Blocks<F> {
             return Ok(());
         }
         self.pool.moves.trimmed(&[page]);
-        if self.pool.medium.hears_of_deaths()
+        if self.pool.medium.wants_invalidations()
             && let Some(slot) = self.locate(page)
         {
             let (block, at) = self.block_of(slot);
-            self.pool.medium.died(&[Death { owner: page, block, page: at }]);
+            self.pool.medium.on_invalidate(&[Invalidation { owner: page, block, page: at }]);
         }
         self.set_present(page, false);
         self.log_map[page.index()] = Slot::NONE;

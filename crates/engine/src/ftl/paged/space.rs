@@ -7,7 +7,7 @@ use super::protected::Protected;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::flash_format::ValidityCodec;
-use crate::layer::{Death, LayerError, MediumExt, Pages};
+use crate::layer::{Invalidation, LayerError, MediumExt, Pages};
 use crate::nand::{Flash, PageState};
 use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
 use crate::table::{filled, prefetch};
@@ -337,19 +337,19 @@ impl<F: Flash> Space<F> {
     /// Notifies the observer of the flash, if any, that a page is no longer needed. Rewritten pages are not reported
     /// this way.
     #[inline]
-    pub fn tell_death(&mut self, at: Slot) {
-        if !self.pool.medium.hears_of_deaths() {
+    pub fn notify_invalidation(&mut self, at: Slot) {
+        if !self.pool.medium.wants_invalidations() {
             return;
         }
         let (block, page) = self.split(at);
         if let PageState::Written(spare) = self.pool.medium.spare(block, page) {
-            self.pool.medium.died(&[Death { owner: spare.owner, block, page }]);
+            self.pool.medium.on_invalidate(&[Invalidation { owner: spare.owner, block, page }]);
         }
     }
 
     /// Invalidates a metadata page, which has been replaced.
     pub fn discard_metadata(&mut self, at: Slot) {
-        self.tell_death(at);
+        self.notify_invalidation(at);
         self.invalidate(at);
         let (block, _) = self.split(at);
         let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;

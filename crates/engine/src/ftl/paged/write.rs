@@ -61,8 +61,8 @@ impl<F: Flash> PagedFtl<F> {
             self.placement.trimmed(page);
         }
         self.space.pool.moves.trimmed(&[page]);
-        if self.space.pool.medium.hears_of_deaths() && self.held.contains(page.0) {
-            self.space.tell_death(self.place(page));
+        if self.space.pool.medium.wants_invalidations() && self.held.contains(page.0) {
+            self.space.notify_invalidation(self.place(page));
         }
         self.forget(page);
         let nowhere = Mapping {

@@ -192,18 +192,44 @@ fn about_changes_only_the_pages() {
     }
 }
 
-/// A medium that only provides its layer below; all other calls are unexpected.
+/// A medium that only provides its listener and its layer below; all other calls are unexpected.
 pub struct Made(pub Option<Heard>);
 
+impl InvalidationListener for Heard {
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
+        invalidations
+            .iter()
+            .for_each(|invalidation| self.note((invalidation.owner, invalidation.block, invalidation.page)));
+    }
+}
+
 impl LayerBelow for Heard {
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+    fn abilities(&self) -> Abilities {
+        Abilities::NONE.with(Ability::Deferral, true)
+    }
+    fn notify_cleaning(&mut self, begins: bool) {
+        self.note(begins);
+    }
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        Ok(true)
+    }
+    fn left_valid(&self, block: BlockId) -> f64 {
+        f64::from(block.0) / 8.0
+    }
+    fn log_metadata(&self) -> Option<&dyn LogMetadata> {
+        Some(self)
+    }
+    fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata> {
+        Some(self)
+    }
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        Err(MediumError::PowerLost)
+    }
+}
+
+impl LogMetadata for Heard {
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError> {
         Err(ConfigError::new("streams", streams.to_string()))
-    }
-    fn hears_of_deaths(&self) -> bool {
-        true
-    }
-    fn died(&mut self, deaths: &[Death]) {
-        deaths.iter().for_each(|death| self.note((death.owner, death.block, death.page)));
     }
     fn has_own_stream(&self) -> bool {
         true
@@ -214,31 +240,15 @@ impl LayerBelow for Heard {
     fn until_checkpoint(&self) -> u64 {
         40
     }
-    fn cleaning_calls_for_checkpoint(&self) -> bool {
-        false
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
+        true
     }
-
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         pages.push(Lpn(3));
     }
     fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
         pages.push(Lpn(5));
         true
-    }
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        Err(MediumError::PowerLost)
-    }
-    fn abilities(&self) -> Abilities {
-        Abilities::NONE.with(Ability::Deferral, true)
-    }
-    fn cleaning(&mut self, begins: bool) {
-        self.note(begins);
-    }
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(true)
-    }
-    fn left_valid(&self, block: BlockId) -> f64 {
-        f64::from(block.0) / 8.0
     }
 }
 
@@ -247,6 +257,9 @@ impl Medium for Made {
     const READS_BY_PAGE: bool = false;
     const KEEPS_GROUPS: bool = false;
 
+    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
+        self.0.as_mut().map(|below| below as _)
+    }
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
         self.0.as_ref().map(|below| below as _)
     }
@@ -305,21 +318,22 @@ fn medium_ext_forwards_to_layer_below_and_defaults_on_flash() {
     let heard = Heard::default();
     let (mut made, mut flash) = (Made(Some(heard.clone())), Made(None));
     for medium in [&mut made, &mut flash] {
-        medium.died(&[Death { owner: Lpn(1), block: BlockId(2), page: 3 }]);
-        medium.cleaning(true);
+        medium.on_invalidate(&[Invalidation { owner: Lpn(1), block: BlockId(2), page: 3 }]);
+        medium.notify_cleaning(true);
     }
     assert_eq!(heard.take(), ["(Lpn(1), BlockId(2), 3)", "true"]);
-    assert_eq!(made.serve(4).unwrap_err().problem, "4");
-    assert_eq!(flash.serve(4), Ok(()));
-    let asked = |medium: &Made| {
+    assert_eq!(made.set_streams(4).unwrap_err().problem, "4");
+    assert_eq!(flash.set_streams(4), Ok(()));
+    let asked = |medium: &mut Made| {
         (
-            (medium.hears_of_deaths(), medium.has_own_stream(), medium.metadata_pages()),
+            (medium.wants_invalidations(), medium.has_own_stream(), medium.metadata_pages()),
+            medium.is_checkpoint_due_to_cleaning(),
             (medium.until_checkpoint(), medium.left_valid(BlockId(4))),
             medium.abilities_below().iter().collect::<Vec<_>>(),
         )
     };
-    assert_eq!(asked(&made), ((true, true, 6), (40, 0.5), vec![Ability::Deferral]));
-    assert_eq!(asked(&flash), ((false, false, 0), (u64::MAX, 0.0), vec![]));
+    assert_eq!(asked(&mut made), ((true, true, 6), true, (40, 0.5), vec![Ability::Deferral]));
+    assert_eq!(asked(&mut flash), ((false, false, 0), false, (u64::MAX, 0.0), vec![]));
     let mut pages = Vec::new();
     flash.begin_checkpoint(&mut pages);
     assert!(pages.is_empty());

@@ -14,7 +14,7 @@ pub use table::TablePlace;
 
 use crate::config::ConfigError;
 use crate::counters::Cause;
-use crate::layer::MetadataReport;
+use crate::layer::{LogMetadata, MetadataReport};
 use crate::units::{BlockId, Divider, Lpn, StreamId};
 use owners::Owners;
 use plan::{MOST_STREAMS, wrong};
@@ -82,28 +82,6 @@ impl Metadata {
             host_written: 0,
             counts,
             beside_log: 0,
-        }
-    }
-
-    /// Sets the number of the placement's streams.
-    pub fn serve(&mut self, placed: u8) -> Result<(), ConfigError> {
-        let own = self.plan.layout.own_streams;
-        let streams = placed.saturating_add(own);
-        self.streams = streams;
-        self.open = vec![0; usize::from(placed)];
-        match self.plan.layout.streams {
-            Some(only) if only != streams => Err(wrong(
-                "metadata",
-                format!(
-                    "is laid out for {only} streams, {own} of them its own; the placement has {placed} and needs {}",
-                    only.saturating_sub(own)
-                ),
-            )),
-            _ if streams > MOST_STREAMS => Err(wrong(
-                "metadata",
-                format!("has room for the summaries of {MOST_STREAMS} streams; there are {streams}"),
-            )),
-            _ => Ok(()),
         }
     }
 
@@ -177,7 +155,7 @@ impl Metadata {
     }
 
     /// Records that a page in `block` is about to be invalidated.
-    pub fn died(&mut self, owner: Lpn, block: BlockId) {
+    pub fn invalidated(&mut self, owner: Lpn, block: BlockId) {
         self.mark(self.info, block.0);
         if owner.0 < self.logical_pages {
             self.mark(self.map, owner.0);
@@ -198,21 +176,6 @@ impl Metadata {
         }
         if cause == Cause::Cleaning {
             self.cleaned += 1;
-        }
-    }
-
-    /// True if so many segments were cleaned that a checkpoint is due.
-    pub fn cleaning_calls_for_checkpoint(&self) -> bool {
-        let after = self.plan.layout.checkpoint_after_cleaned;
-        after > 0 && self.cleaned >= after
-    }
-
-    /// Returns the number of pages that the log may write until the next checkpoint.
-    pub fn until_checkpoint(&self) -> u64 {
-        match self.plan.layout.checkpoint_every_pages {
-            0 => u64::MAX,
-            _ if self.cleaning_calls_for_checkpoint() => 0,
-            every => every.saturating_sub(self.written),
         }
     }
 
@@ -243,38 +206,6 @@ impl Metadata {
         self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
         for page in &pages[from..] {
             self.mark_index(page.0 - start);
-        }
-    }
-
-    /// Lists the pages, as logical pages, that a flush appends to the log. Returns true if they begin a checkpoint,
-    /// which must be ended.
-    pub fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
-        match self.plan.layout.on_flush {
-            OnFlush::Checkpoint if self.written > 0 => {
-                self.begin_checkpoint(pages);
-                true
-            }
-            OnFlush::Map => {
-                self.append_table(0, pages);
-                false
-            }
-            OnFlush::Nothing | OnFlush::Checkpoint => false,
-        }
-    }
-
-    /// Lists the pages, as logical pages, that a checkpoint appends to the log.
-    pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        let crowds = self.cleaning_calls_for_checkpoint() && self.host_written <= 1;
-        self.crowded = if crowds { self.crowded + 1 } else { 0 };
-        self.cleaned = 0;
-        let start = self.logical_pages;
-        for at in 0..self.plan.tables.len() {
-            if self.plan.tables[at].shape.place == TablePlace::InLog {
-                self.append_table(at, pages);
-            }
-        }
-        if self.plan.layout.tables == TablePlace::InLog {
-            pages.extend((start..start + self.checkpoint_pages()).map(Lpn));
         }
     }
 
@@ -329,5 +260,79 @@ impl Metadata {
             Kind::SegmentInfo => &mut self.counts.segment_info_pages,
             Kind::Checkpoint => &mut self.counts.checkpoint_pages,
         } += pages;
+    }
+}
+
+/// Pages are numbered as logical pages of the log.
+impl LogMetadata for Metadata {
+    fn set_streams(&mut self, placed: u8) -> Result<(), ConfigError> {
+        let own = self.plan.layout.own_streams;
+        let streams = placed.saturating_add(own);
+        self.streams = streams;
+        self.open = vec![0; usize::from(placed)];
+        match self.plan.layout.streams {
+            Some(only) if only != streams => Err(wrong(
+                "metadata",
+                format!(
+                    "is laid out for {only} streams, {own} of them its own; the placement has {placed} and needs {}",
+                    only.saturating_sub(own)
+                ),
+            )),
+            _ if streams > MOST_STREAMS => Err(wrong(
+                "metadata",
+                format!("has room for the summaries of {MOST_STREAMS} streams; there are {streams}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_own_stream(&self) -> bool {
+        self.plan.has_own_stream()
+    }
+
+    fn metadata_pages(&self) -> u32 {
+        self.plan.log_pages()
+    }
+
+    fn until_checkpoint(&self) -> u64 {
+        match self.plan.layout.checkpoint_every_pages {
+            0 => u64::MAX,
+            _ if self.is_checkpoint_due_to_cleaning() => 0,
+            every => every.saturating_sub(self.written),
+        }
+    }
+
+    fn is_checkpoint_due_to_cleaning(&self) -> bool {
+        let after = self.plan.layout.checkpoint_after_cleaned;
+        after > 0 && self.cleaned >= after
+    }
+
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        let crowds = self.is_checkpoint_due_to_cleaning() && self.host_written <= 1;
+        self.crowded = if crowds { self.crowded + 1 } else { 0 };
+        self.cleaned = 0;
+        let start = self.logical_pages;
+        for at in 0..self.plan.tables.len() {
+            if self.plan.tables[at].shape.place == TablePlace::InLog {
+                self.append_table(at, pages);
+            }
+        }
+        if self.plan.layout.tables == TablePlace::InLog {
+            pages.extend((start..start + self.checkpoint_pages()).map(Lpn));
+        }
+    }
+
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        match self.plan.layout.on_flush {
+            OnFlush::Checkpoint if self.written > 0 => {
+                self.begin_checkpoint(pages);
+                true
+            }
+            OnFlush::Map => {
+                self.append_table(0, pages);
+                false
+            }
+            OnFlush::Nothing | OnFlush::Checkpoint => false,
+        }
     }
 }

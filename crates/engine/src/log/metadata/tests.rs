@@ -121,11 +121,11 @@ fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
     let plan = plan(tables(TablePlace::Area, TablePlace::Area), 1600).unwrap();
     assert_eq!((plan.area_pages, plan.segments()), (36 + 800 + 400, 91));
     let mut kept = Metadata::new(plan, 300);
-    kept.serve(1).unwrap();
+    kept.set_streams(1).unwrap();
     assert_eq!(kept.until_checkpoint(), 4);
     kept.wrote(BlockId(5), 0, Some(&[0, 1, 9].map(Lpn)), 3, Cause::Host);
     assert_eq!(kept.until_checkpoint(), 1);
-    kept.died(Lpn(17), BlockId(6));
+    kept.invalidated(Lpn(17), BlockId(6));
     kept.wrote(BlockId(5), 0, None, 2, Cause::Host);
     assert_eq!(kept.until_checkpoint(), 0, "late is due");
     // Changed: entries 0, 1, 9 and 17 of the map, segments 5 and 6; plus a checkpoint of one stream.
@@ -135,7 +135,7 @@ fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
     // Written to the other copies and the other checkpoint.
     assert_eq!(checkpoint(&mut kept), (vec![], vec![436, 1038, 18, 19, 20], [1, 1, 3]));
     kept.erased(BlockId(5), Cause::Cleaning);
-    kept.serve(3).unwrap();
+    kept.set_streams(3).unwrap();
     assert_eq!(checkpoint(&mut kept), (vec![], vec![838, 0, 1, 2, 3, 4], [0, 1, 5]));
     let counts = kept.counts;
     assert_eq!((counts.map_pages, counts.segment_info_pages, counts.checkpoint_pages), (4, 4, 11));
@@ -164,14 +164,14 @@ fn checkpoint_in_log_appends_changed_pages_and_their_index() {
     kept.wrote(BlockId(3), 0, Some(&[78, 60].map(Lpn)), 2, Cause::Cleaning);
     assert_eq!(kept.counts.moved_pages, 2);
     assert_eq!(checkpoint(&mut kept), (vec![118, 124, 60, 61, 62], vec![], [0; 3]));
-    kept.died(Lpn(61), BlockId(9));
+    kept.invalidated(Lpn(61), BlockId(9));
     assert_eq!(checkpoint(&mut kept).0, [127, 60, 61, 62], "a page of its own that dies is in no map");
 }
 
 #[test]
 fn layout_with_fixed_streams_rejects_other_placements() {
     let serve = |layout: MetadataLayout, placed: u8| {
-        Metadata::new(plan(layout, 160).unwrap(), 60).serve(placed).map_err(|error| error.to_string())
+        Metadata::new(plan(layout, 160).unwrap(), 60).set_streams(placed).map_err(|error| error.to_string())
     };
     let open = MetadataLayout { own_streams: 2, ..MetadataLayout::default() };
     assert_eq!((serve(open, 1), serve(open, 14)), (Ok(()), Ok(())));
@@ -207,7 +207,7 @@ fn packed_summaries_follow_the_journals() {
     let packed = [0, 439, 441, 1023, 1026, 3 * 511].map(|written| plan.packed_pages(written));
     assert_eq!(packed, [1, 1, 2, 2, 3, 3]);
     let mut kept = Metadata::new(plan, 60);
-    kept.serve(2).unwrap();
+    kept.set_streams(2).unwrap();
     let mut size = |stream: u8, pages: u32| {
         kept.opened(StreamId(stream), pages);
         kept.checkpoint_pages()
@@ -306,7 +306,7 @@ fn trees_change_on_host_writes_but_not_on_moves() {
     let mut kept = trees(0);
     assert_eq!(kept.counts.log_pages, 40 + 80);
     kept.wrote(BlockId(1), 0, Some(&[0, 9].map(Lpn)), 2, Cause::Host);
-    kept.died(Lpn(20), BlockId(2));
+    kept.invalidated(Lpn(20), BlockId(2));
     let pages = vec![60, 62, 65, 100, 104, 110];
     assert_eq!(checkpoint(&mut kept).0, pages);
     let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
@@ -336,11 +336,11 @@ fn cleaning_of_enough_segments_makes_a_checkpoint_due() {
     kept.wrote(BlockId(2), 0, Some(&[Lpn(5)]), 1, Cause::Cleaning);
     assert_eq!(kept.until_checkpoint(), 99, "what cleaning moves does not count");
     kept.erased(BlockId(1), Cause::Cleaning);
-    assert!(!kept.cleaning_calls_for_checkpoint());
+    assert!(!kept.is_checkpoint_due_to_cleaning());
     kept.erased(BlockId(3), Cause::Host);
-    assert!(!kept.cleaning_calls_for_checkpoint(), "that was not cleaning");
+    assert!(!kept.is_checkpoint_due_to_cleaning(), "that was not cleaning");
     kept.erased(BlockId(4), Cause::Cleaning);
-    assert_eq!((kept.cleaning_calls_for_checkpoint(), kept.until_checkpoint()), (true, 0));
+    assert_eq!((kept.is_checkpoint_due_to_cleaning(), kept.until_checkpoint()), (true, 0));
     kept.begin_checkpoint(&mut Vec::new());
     // A segment cleaned during the checkpoint counts for the next checkpoint.
     kept.erased(BlockId(5), Cause::Cleaning);

@@ -104,7 +104,7 @@ fn segments_forward_block_queries_as_page_queries() {
     expected.note(Query::LeftValid(&[3, 4, 5].map(Lpn)));
     assert_eq!(segments.clean_ahead(), Ok(true));
     expected.note(Said::CleanAhead);
-    segments.cleaning(true);
+    segments.notify_cleaning(true);
     expected.note(Said::CleaningAbove { begins: true });
     segments.flush().unwrap();
     expected.note("flush");
@@ -114,15 +114,15 @@ fn segments_forward_block_queries_as_page_queries() {
     assert!(segments.abilities_below().has(Ability::LeftValid));
     assert_eq!(segments.check(), Err("a defect".to_owned()));
     // Segments keep no metadata and do not fail; without a trim rule they do not need invalidations.
-    assert!(!segments.has_own_stream() && !segments.hears_of_deaths());
+    assert!(!segments.has_own_stream() && !segments.wants_invalidations());
     assert_eq!((segments.metadata_pages(), segments.until_checkpoint()), (0, u64::MAX));
     assert_eq!(
-        (segments.take_disturbed(), segments.is_bad(BlockId(0)), segments.serve(2)),
+        (segments.take_disturbed(), segments.is_bad(BlockId(0)), segments.set_streams(2)),
         (None, false, Ok(()))
     );
     for (unit, hears) in [(TrimUnit::Page, true), (TrimUnit::Segment, false)] {
         let rule = TrimRule { unit, ..TrimRule::default() };
-        assert_eq!(Segments::new(layer(), 3, Some(rule)).hears_of_deaths(), hears);
+        assert_eq!(Segments::new(layer(), 3, Some(rule)).wants_invalidations(), hears);
     }
 }
 

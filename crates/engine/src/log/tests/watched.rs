@@ -29,9 +29,12 @@ impl Picture {
                         self.pages.insert((block.0, page), (owner, true));
                     }
                 }
-                Seen::Died(death) => {
-                    let page = self.pages.get_mut(&(death.block.0, death.page)).expect("it was written");
-                    assert_eq!(*page, (death.owner, true));
+                Seen::Invalidated(invalidation) => {
+                    let page = self
+                        .pages
+                        .get_mut(&(invalidation.block.0, invalidation.page))
+                        .expect("it was written");
+                    assert_eq!(*page, (invalidation.owner, true));
                     page.1 = false;
                 }
                 Seen::Erased { block, .. } => self.pages.retain(|(own, _), _| *own != block.0),

@@ -22,7 +22,7 @@ struct Drive {
 }
 
 /// Returns the state of a medium as text.
-fn state<M: Medium<Payload = Content>>(medium: &M, block: BlockId) -> String {
+fn state<M: Medium<Payload = Content>>(medium: &mut M, block: BlockId) -> String {
     let mut reports = Reports::default();
     medium.describe(&mut reports);
     let nand = reports.nand.map(|nand| (nand.programs, nand.erases, nand.erase_counts));
@@ -30,7 +30,7 @@ fn state<M: Medium<Payload = Content>>(medium: &M, block: BlockId) -> String {
     let below = (
         medium.layer_below().is_some(),
         medium.has_own_stream(),
-        medium.hears_of_deaths(),
+        medium.wants_invalidations(),
         medium.metadata_pages(),
         medium.until_checkpoint(),
         medium.abilities_below(),
@@ -110,10 +110,15 @@ impl<M: Medium<Payload = Content>> Driven for M {
     }
 
     fn settle(&mut self, block: BlockId) -> String {
-        self.cleaning(true);
-        self.cleaning(false);
-        let said =
-            (self.serve(1), self.clean_ahead(), self.end_checkpoint(), self.flush(), self.take_disturbed());
+        self.notify_cleaning(true);
+        self.notify_cleaning(false);
+        let said = (
+            self.set_streams(1),
+            self.clean_ahead(),
+            self.end_checkpoint(),
+            self.flush(),
+            self.take_disturbed(),
+        );
         format!("{said:?} {}", state(self, block))
     }
 }

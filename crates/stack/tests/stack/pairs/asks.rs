@@ -188,7 +188,7 @@ const ASKS: &[Ask] = &[
 
 /// Returns the requests of every feature: those listed, then the kinds of layers.
 pub fn asks() -> Vec<Ask> {
-    let names = FEATURES.iter().map(|feature| feature.name).chain(structures().map(|entry| entry.name));
+    let names = FEATURES.iter().map(|feature| feature.name()).chain(structures().map(|entry| entry.name));
     names
         .map(|name| {
             let found = ASKS.iter().find(|ask| ask.name == name);
@@ -201,8 +201,8 @@ pub fn asks() -> Vec<Ask> {
 
 /// Returns the description of a feature in the documentation.
 pub fn help(name: &str) -> String {
-    if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
-        return feature.help.to_owned();
+    if let Some(feature) = FEATURES.iter().find(|feature| feature.name() == name) {
+        return feature.help().to_owned();
     }
     let places = [("FTL", FTLS), ("layer", LAYERS)];
     let places = places.iter().filter(|(_, kinds)| kinds.iter().any(|entry| entry.name == name));

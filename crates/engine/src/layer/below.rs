@@ -1,0 +1,74 @@
+//! Optional parts of a medium: the listener of its invalidations, the layer that it is built on, and the metadata of
+//! the log above.
+
+use super::{Abilities, LayerError, MediumError};
+use crate::config::ConfigError;
+use crate::units::{BlockId, Lpn};
+
+/// An invalidated page of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalidation {
+    /// The logical page that was stored there.
+    pub owner: Lpn,
+    /// The block.
+    pub block: BlockId,
+    /// The page's index in the block.
+    pub page: u32,
+}
+
+/// Receiver of notifications about invalidated pages.
+pub trait InvalidationListener {
+    /// Receives pages that are about to be replaced or are no longer needed.
+    fn on_invalidate(&mut self, invalidations: &[Invalidation]);
+}
+
+/// The layer that a medium is built on, as the log on the medium uses it; flash has none.
+pub trait LayerBelow {
+    /// Returns the abilities of the layer.
+    fn abilities(&self) -> Abilities;
+
+    /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::cleaning_above`].
+    fn notify_cleaning(&mut self, begins: bool);
+
+    /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_ahead`].
+    fn clean_ahead(&mut self) -> Result<bool, LayerError>;
+
+    /// Returns the fraction of valid pages in the layer's blocks that store pages of `block`, as it would be if
+    /// `block` were erased now; 0 if unknown.
+    fn left_valid(&self, block: BlockId) -> f64;
+
+    /// Returns the metadata that the log stores on the layer; `None` if the log stores none.
+    fn log_metadata(&self) -> Option<&dyn LogMetadata>;
+
+    /// Returns the metadata that the log stores on the layer, for changes.
+    fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata>;
+
+    /// Ends a checkpoint of the metadata: writes the pages that are not stored in the log.
+    fn end_checkpoint(&mut self) -> Result<(), MediumError>;
+}
+
+/// Metadata that a log stores on the layer below: its map, the state of its segments, and checkpoints.
+pub trait LogMetadata {
+    /// Sets the number of streams of the log's placement.
+    fn set_streams(&mut self, streams: u8) -> Result<(), ConfigError>;
+
+    /// True if the log's metadata pages have a separate stream.
+    fn has_own_stream(&self) -> bool;
+
+    /// Returns the number of logical pages that the log must store for metadata, in addition to those it exposes.
+    fn metadata_pages(&self) -> u32;
+
+    /// Returns the number of pages that the log may write until a checkpoint is due; [`u64::MAX`] without
+    /// checkpoints.
+    fn until_checkpoint(&self) -> u64;
+
+    /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
+    fn is_checkpoint_due_to_cleaning(&self) -> bool;
+
+    /// Appends to `pages` the pages that the log must write before the checkpoint ends.
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
+
+    /// Appends to `pages` the pages that the log must write before a flush. Returns true if a checkpoint has begun,
+    /// which must be ended.
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool;
+}
