@@ -202,7 +202,7 @@ impl PolicyKeys {
             (self.free_blocks_low.is_some(), "watermarks", low_key),
             (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
             (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
-            (self.victim.entry().name == "completing", "completing", "victim"),
+            (self.victim.properties().looks_below, "completing", "victim"),
             (self.victim.looks_below(), "weighing_below", "victim.weight"),
             (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
             (self.placement.reference_threshold().is_some(), "references", "placement"),

@@ -146,7 +146,7 @@ impl StoreKeys {
             (in_place, "in_place", "reclaim"),
             (!in_place, "free_pool", "reclaim"),
             (self.evict, "evict", "evict"),
-            (self.victim.entry().name == "completing", "completing", "victim"),
+            (self.victim.properties().looks_below, "completing", "victim"),
             (self.victim.looks_below(), "weighing_below", "victim.weight"),
             (!single, "separate_streams", "placement"),
             (frontiers.is_none() || streams > 2, "more_streams", "placement"),
