@@ -4,7 +4,7 @@
 use super::equal_pages;
 use super::features::Features;
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash, handles};
+use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap, handles};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -217,6 +217,14 @@ impl<D: PagedDesign> Kind for Paged<D> {
     type On = OnFlash;
     type Keys = PolicyKeys;
     type Resolved = PagedSettings;
+
+    fn properties() -> FtlProperties {
+        FtlProperties {
+            map: PageMap::InFlash,
+            validity_in_flash: D::PUBLISHED.validity != "ram_bitmap",
+            has_battery: D::PUBLISHED.durability == DirtyEntries::Battery,
+        }
+    }
 
     fn resolve(
         &mut self,
