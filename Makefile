@@ -14,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build python bench bench-pair profile build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build tutorials python bench bench-pair profile build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -25,6 +25,7 @@ help:
 	@echo 'make posix   a mounted NVMFS under suites that others wrote, full, and killed (minutes; POSIX="kill --kills 10000")'
 	@echo 'make live    real file systems on a served drive: verified, fsx, its server killed (minutes; as root)'
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
+	@echo 'make tutorials   the tutorials for developers, docs/adding-*.md, followed literally in a copy (minutes)'
 	@echo 'make reproduce   every item of the papers that can be made here, quickly (minutes; WEARWELL_TRACES=DIR has more)'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
@@ -104,6 +105,10 @@ live: build
 # Of the program as users have it.
 docs-commands: build
 	WEARWELL_SLOW_DOCS=1 cargo test --release -p wearwell --test cli documents:: -- --nocapture
+
+# Compiles little: nothing of a copy is optimised, and what the last run compiled stays in target/tutorials.
+tutorials:
+	cargo test -p wearwell-study --test house tutorials_can_be_followed -- --ignored --nocapture
 
 # Seconds for each target.
 FUZZ_SECONDS ?= 600

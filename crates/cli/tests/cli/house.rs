@@ -1,6 +1,9 @@
 //! Checks that shipped scenarios, schema, help and lists agree with the program.
 
 use crate::common::{outcome, repository};
+use wearwell_engine::victim::VICTIMS;
+use wearwell_trace::FORMATS;
+use wearwell_workload::WORKLOADS;
 
 #[test]
 fn every_scenario_is_valid_and_names_its_schema() {
@@ -83,6 +86,22 @@ fn completions_and_manual_pages_are_made() {
     }
 }
 
+/// Replaces the names of a table, listed in its order, by its title, so that a new name changes no snapshot.
+fn without_list(text: &str, title: &str, names: &[&str]) -> String {
+    let (first, last) = (names[0], names[names.len() - 1]);
+    let shortened = |line: &str| {
+        let quote = if line.contains(&format!("`{first}`")) { "`" } else { "" };
+        let of = |name: &str| format!("{quote}{name}{quote}");
+        if !names.iter().all(|name| line.contains(&of(name))) {
+            return line.to_owned();
+        }
+        let start = line.find(&of(first)).expect("the first name");
+        let end = line.rfind(&of(last)).expect("the last name") + of(last).len();
+        format!("{}(all {title}){}", &line[..start], &line[end..])
+    };
+    text.split_inclusive('\n').map(shortened).collect()
+}
+
 #[test]
 fn errors_name_place_key_and_choices() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,5 +136,15 @@ fn errors_name_place_key_and_choices() {
     ] {
         shown += &outcome(arguments, 2).1;
     }
+    shown =
+        without_list(&shown, "victim policies", &VICTIMS.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    let victims: Vec<&str> = VICTIMS.iter().map(|entry| entry.name).collect();
+    let workloads: Vec<&str> = WORKLOADS.iter().map(|entry| entry.name).collect();
+    let formats: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    for (title, names) in [("victim policies", victims), ("workloads", workloads), ("trace formats", formats)]
+    {
+        shown = without_list(&shown, title, &names);
+    }
+    assert_eq!(shown.matches("(all ").count(), 5, "{shown}");
     insta::assert_snapshot!("errors", shown);
 }

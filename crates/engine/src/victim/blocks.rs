@@ -20,6 +20,11 @@ pub struct Needs {
     pub programs: bool,
 }
 
+impl Needs {
+    /// No optional data.
+    pub const NONE: Needs = Needs { age: false, erases: false, streams: false, programs: false };
+}
+
 /// Valid pages of every block, and the set of candidates for cleaning: full, closed blocks.
 ///
 /// Erased, open and bad blocks are not candidates.
@@ -278,5 +283,42 @@ impl Blocks {
         let count = &mut self.counts[block.index()];
         *count -= 1;
         *count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_table_follows_a_block_and_stores_what_is_needed() {
+        let block = BlockId(1);
+        for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });
+            assert_eq!((blocks.len(), blocks.pages_per_block(), blocks.logical_pages()), (3, 4, 8));
+            assert_eq!(blocks.memory_bytes(), 3 * (4 + if age { 8 } else { 0 } + if erases { 4 } else { 0 }));
+            blocks.open(block);
+            assert!(!blocks.is_candidate(block) && blocks.valid_pages(block) == 4, "until they die");
+            blocks.advance(4);
+            blocks.close(block);
+            blocks.advance(5);
+            assert_eq!((blocks.now(), blocks.age(block)), (9, if age { 5 } else { 0 }));
+            assert!(blocks.iter_candidates().eq([block]) && blocks.candidates() == 1);
+            assert_eq!((blocks.invalidate_many(block, 2), blocks.invalidate(block)), (2, 1));
+            assert!(Blocks::is_candidate_score(blocks.scores()[1]) && blocks.score(block) == 1);
+            blocks.take(block);
+            assert_eq!(
+                (blocks.candidates(), blocks.valid_pages(block)),
+                (0, 1),
+                "what it holds is known still"
+            );
+            blocks.erased(block);
+            assert_eq!((blocks.valid_pages(block), blocks.erases(block)), (0, u32::from(erases)));
+            assert!(blocks.scores().iter().all(|&score| !Blocks::is_candidate_score(score)));
+        }
+        assert!(
+            Blocks::new(0, 4, 0, Needs::default()).is_empty()
+                && !Blocks::new(1, 4, 0, Needs::default()).is_empty()
+        );
     }
 }

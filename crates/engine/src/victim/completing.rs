@@ -1,6 +1,6 @@
 //! Victim policy that also prefers to empty the blocks of the layer below.
 
-use super::{Below, Blocks, Victim, VictimPolicy};
+use super::{Below, Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::{Random, below};
 use crate::units::BlockId;
@@ -33,6 +33,7 @@ impl Victim for Config {
         help: "the lowest cost for a page gained among `choices` drawn: pages to move, and those its trim leaves in blocks below",
         source: "after Yang, Plasson, Gillis, Talagala and Sundararaman, INFLOW 2014, sec. 4.5 and 5: cleaning coordinated across logs",
     };
+    const PROPERTIES: Properties = Properties { draws_random: true, looks_below: true, ..Properties::NONE };
     type Policy = Completing;
 
     fn build(&self, size: &StoreSize) -> Result<Completing, ConfigError> {
@@ -43,6 +44,10 @@ impl Victim for Config {
             return Err(ConfigError::new("weight", format!("is {}; it must be 0 or more", self.weight)));
         }
         Ok(Completing { config: self.clone(), random: size.seed.of("victim").random() })
+    }
+
+    fn looks_below(&self) -> bool {
+        self.weight > 0.0
     }
 }
 

@@ -1,7 +1,7 @@
 //! Victim policy that prefers cheap, old and little worn blocks.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use rand::RngCore;
@@ -25,6 +25,11 @@ impl Victim for Config {
         help: "smallest u / (1 - u) * erases / age, with u the share of valid pages (CAT)",
         source: "Chiang and Chang, Journal of Systems and Software 48(3), 1999",
     };
+    const PROPERTIES: Properties = Properties {
+        draws_random: true,
+        needs: Needs { age: true, erases: true, ..Needs::NONE },
+        ..Properties::NONE
+    };
     type Policy = CostAgeTime;
 
     fn build(&self, size: &StoreSize) -> Result<CostAgeTime, ConfigError> {
@@ -45,7 +50,7 @@ pub struct CostAgeTime {
 
 impl VictimPolicy for CostAgeTime {
     fn needs(&self) -> Needs {
-        Needs { age: true, erases: true, ..Needs::default() }
+        Config::PROPERTIES.needs
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {

@@ -1,7 +1,7 @@
 //! Victim policy with the best ratio of benefit to cost, where space that stays free for longer is worth more.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use rand::RngCore;
@@ -33,6 +33,8 @@ impl Victim for Config {
         help: "largest (1 - u) * age / (1 + u), with u the share of valid pages",
         source: "Rosenblum and Ousterhout, ACM TOCS 10(1), 1992, sec. 3.5",
     };
+    const PROPERTIES: Properties =
+        Properties { draws_random: true, needs: Needs { age: true, ..Needs::NONE }, ..Properties::NONE };
     type Policy = CostBenefit;
 
     fn build(&self, size: &StoreSize) -> Result<CostBenefit, ConfigError> {
@@ -56,7 +58,7 @@ pub struct CostBenefit {
 
 impl VictimPolicy for CostBenefit {
     fn needs(&self) -> Needs {
-        Needs { age: true, ..Needs::default() }
+        Config::PROPERTIES.needs
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {

@@ -1,6 +1,6 @@
 //! Victim policy that takes the fewest valid pages among `d` blocks drawn at random.
 
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::{Random, below};
 use crate::units::BlockId;
@@ -28,6 +28,7 @@ impl Victim for Config {
         help: "fewest valid pages among `choices` blocks drawn at random",
         source: "Van Houdt, Performance Evaluation 70 (2013), sec. 2.2; Li, Lee and Lui, SIGMETRICS 2013",
     };
+    const PROPERTIES: Properties = Properties { draws_random: true, ..Properties::NONE };
     type Policy = DChoices;
 
     fn build(&self, size: &StoreSize) -> Result<DChoices, ConfigError> {

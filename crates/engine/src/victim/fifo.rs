@@ -1,6 +1,6 @@
 //! Victim policy that takes blocks in the order in which they were closed.
 
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -18,6 +18,7 @@ impl Victim for Config {
         help: "the block closed longest ago (cyclic cleaning)",
         source: "Robinson, Operating Systems Review 30(4), 1996; Menon, HPDC 1995",
     };
+    const PROPERTIES: Properties = Properties { keeps_lists: true, ..Properties::NONE };
     type Policy = Fifo;
 
     fn build(&self, size: &StoreSize) -> Result<Fifo, ConfigError> {

@@ -2,7 +2,7 @@
 //! relative to the pages to be moved.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
 use crate::foresight::{Foresight, look_ahead, pages_ahead, unforeseen};
@@ -37,6 +37,12 @@ impl Victim for Config {
         name: "foresight",
         help: "largest (1 - u) * t^(2/3) / u, with t the time after which all pages of the block will be dead, which is known",
         source: "our own: cost-benefit (Rosenblum and Ousterhout, ACM TOCS 10(1), 1992) with the future in place of age",
+    };
+    const PROPERTIES: Properties = Properties {
+        draws_random: true,
+        keeps_lists: true,
+        needs: Needs { programs: true, ..Needs::NONE },
+        ..Properties::NONE
     };
     type Policy = ForesightedVictim;
 
@@ -134,7 +140,7 @@ impl Ranks {
 
 impl VictimPolicy for ForesightedVictim {
     fn needs(&self) -> Needs {
-        Needs { programs: true, ..Needs::default() }
+        Config::PROPERTIES.needs
     }
 
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {

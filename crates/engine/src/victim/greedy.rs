@@ -1,6 +1,6 @@
 //! Victim policy that takes the block with the fewest valid pages of all.
 
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -17,6 +17,7 @@ impl Victim for Config {
         help: "the block with the fewest valid pages of all, exactly",
         source: "Bux and Iliadis, Performance Evaluation 67 (2010); Desnoyers, ACM TOS 10(2), 2014",
     };
+    const PROPERTIES: Properties = Properties { keeps_lists: true, ..Properties::NONE };
     type Policy = Greedy;
 
     fn build(&self, size: &StoreSize) -> Result<Greedy, ConfigError> {

@@ -1,7 +1,7 @@
 //! Victim policy that takes the fewest valid pages among blocks drawn at random, and learns the number of draws while
 //! running.
 
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::{Random, below};
 use crate::units::BlockId;
@@ -35,6 +35,7 @@ impl Victim for Config {
         help: "fewest valid pages among blocks drawn at random, as many as were found to leave victims emptiest while running",
         source: "our own, on the d-choices of Van Houdt, Performance Evaluation 70 (2013), and Li, Lee and Lui, SIGMETRICS 2013",
     };
+    const PROPERTIES: Properties = Properties { draws_random: true, ..Properties::NONE };
     type Policy = LearntChoices;
 
     fn build(&self, size: &StoreSize) -> Result<LearntChoices, ConfigError> {

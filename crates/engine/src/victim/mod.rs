@@ -132,10 +132,31 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
 }
 
+/// Properties of a policy with its default settings. Tests of the whole table rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// True if the policy has a generator of random numbers, for any of its settings.
+    pub draws_random: bool,
+    /// True if the policy keeps lists of blocks, which occupy memory in proportion to the blocks.
+    pub keeps_lists: bool,
+    /// True if the choice depends on pages left valid in the layer below.
+    pub looks_below: bool,
+    /// Optional data of the block table that the policy uses.
+    pub needs: Needs,
+}
+
+impl Properties {
+    /// Properties of a policy that only looks at valid pages and keeps nothing.
+    pub const NONE: Properties =
+        Properties { draws_random: false, keeps_lists: false, looks_below: false, needs: Needs::NONE };
+}
+
 /// The configuration of a victim policy.
 pub trait Victim {
     /// Name, help and source.
     const ENTRY: Entry;
+    /// Properties with default settings.
+    const PROPERTIES: Properties;
     /// Type of the policy.
     type Policy: VictimPolicy + 'static;
     /// Builds the policy for a store of the given size; the error names the setting that does not fit.
@@ -149,6 +170,10 @@ pub trait Victim {
     fn reach(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
+    }
+    /// True if the choice depends on pages left valid in the layer below, with these settings.
+    fn looks_below(&self) -> bool {
+        Self::PROPERTIES.looks_below
     }
 }
 
@@ -195,6 +220,16 @@ macro_rules! victim_table {
                 match self { $(Self::$Variant(config) => config.reach(size),)* }
             }
 
+            /// Returns the properties that the policy has with default settings.
+            pub fn properties(&self) -> Properties {
+                match self { $(Self::$Variant(_) => <$Settings as Victim>::PROPERTIES,)* }
+            }
+
+            /// True if the choice depends on pages left valid in the layer below.
+            pub fn looks_below(&self) -> bool {
+                match self { $(Self::$Variant(config) => config.looks_below(),)* }
+            }
+
             /// True if the policy must know future writes.
             pub fn foresees(&self) -> bool {
                 self.reach(&StoreSize::LEAST).is_some()
@@ -226,13 +261,6 @@ victim_table! {
     LearntChoices: learnt_choices::Config, boxed;
     StreamQueues: stream_queues::Config, boxed;
     Foresight: foresight::Config, boxed;
-}
-
-impl VictimConfig {
-    /// True if the choice depends on pages left valid in the layer below.
-    pub fn looks_below(&self) -> bool {
-        matches!(self, VictimConfig::Completing(config) if config.weight > 0.0)
-    }
 }
 
 impl Default for VictimConfig {

@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with at least one invalid page.
 
 use super::search::{draw_candidate, draw_suitable};
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -20,6 +20,7 @@ impl Victim for Config {
         help: "any closed block with at least one dead page, each with the same chance",
         source: "in the class of Van Houdt, SIGMETRICS 2013; under uniform writes 1/WA = S_f + rho/b",
     };
+    const PROPERTIES: Properties = Properties { draws_random: true, ..Properties::NONE };
     type Policy = RandomNotFull;
 
     fn build(&self, size: &StoreSize) -> Result<RandomNotFull, ConfigError> {

@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with fewer valid pages than the average.
 
 use super::search::{draw_candidate, draw_suitable};
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -20,6 +20,7 @@ impl Victim for Config {
         help: "any closed block with fewer valid pages than the average, each with the same chance",
         source: "Van Houdt, SIGMETRICS 2013 (Random++)",
     };
+    const PROPERTIES: Properties = Properties { draws_random: true, ..Properties::NONE };
     type Policy = RandomPlusPlus;
 
     fn build(&self, size: &StoreSize) -> Result<RandomPlusPlus, ConfigError> {

@@ -1,6 +1,6 @@
 //! Victim policy with a queue of blocks for each stream, whose lengths follow the placement's targets.
 
-use super::{Blocks, Needs, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::rings::Rings;
 use crate::units::BlockId;
@@ -18,6 +18,8 @@ impl Victim for Config {
         help: "the oldest block of the first stream that is longer than its placement wants (MiDAS)",
         source: "Oh, Kim, Han, Kim, Lee and Noh, FAST 2024",
     };
+    const PROPERTIES: Properties =
+        Properties { keeps_lists: true, needs: Needs { streams: true, ..Needs::NONE }, ..Properties::NONE };
     type Policy = StreamQueues;
 
     fn build(&self, size: &StoreSize) -> Result<StreamQueues, ConfigError> {
@@ -62,7 +64,7 @@ impl StreamQueues {
 
 impl VictimPolicy for StreamQueues {
     fn needs(&self) -> Needs {
-        Needs { streams: true, ..Needs::default() }
+        Config::PROPERTIES.needs
     }
 
     fn closed(&mut self, block: BlockId, blocks: &Blocks) {

@@ -6,9 +6,15 @@ use crate::foresight::{Future, HostOp};
 use crate::seed::{Random, Seed, below};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::cell::Cell;
 
 fn config(value: Value) -> VictimConfig {
     serde_json::from_value(value).unwrap()
+}
+
+/// Returns every policy with default settings.
+fn configs() -> impl Iterator<Item = VictimConfig> {
+    VICTIMS.iter().map(|entry| config(json!(entry.name)))
 }
 
 /// Builds the policy, without knowledge of future writes.
@@ -284,15 +290,14 @@ impl VictimVisitor for Script {
 #[test]
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);
-    // No engine is monomorphised for the policy that needs foresight.
-    for entry in VICTIMS.iter().filter(|entry| entry.name != "foresight") {
-        let config = config(json!(entry.name));
+    // No engine is monomorphised for policies that need foresight.
+    for config in configs().filter(|config| !config.foresees()) {
+        let name = config.entry().name;
         let (victims, draw) = config.visit(&size, Script(size)).unwrap();
-        assert!(victims.len() > 500, "{}: only {} victims", entry.name, victims.len());
+        assert!(victims.len() > 500, "{name}: only {} victims", victims.len());
         let boxed = Script(size).visit(config.build_boxed(&size).unwrap());
-        assert_eq!((victims, draw), boxed, "{}", entry.name);
-        let draws = !["greedy", "fifo", "windowed_greedy", "stream_queues"].contains(&entry.name);
-        assert_eq!(draw > u64::from(u16::MAX), draws, "{}: {draw}", entry.name);
+        assert_eq!((victims, draw), boxed, "{name}");
+        assert_eq!(draw > u64::from(u16::MAX), config.properties().draws_random, "{name}: {draw}");
     }
 }
 
@@ -300,8 +305,11 @@ fn boxed_and_specialised_policies_take_the_same_victims() {
 fn the_configuration_follows_its_table() {
     NamedConfig { tag: "policy", entries: VICTIMS, aliases: VICTIM_ALIASES, entry_of: VictimConfig::entry }
         .check();
-    let aliases: Vec<&str> = VICTIM_ALIASES.iter().map(|&(alias, _)| alias).collect();
-    assert_eq!(aliases, ["random++", "windowed"]);
+    assert!(
+        [("random++", "random_plus_plus"), ("windowed", "windowed_greedy")]
+            .iter()
+            .all(|kept| VICTIM_ALIASES.contains(kept))
+    );
 }
 
 fn refusal(value: Value) -> String {
@@ -335,10 +343,25 @@ fn settings_out_of_range_are_refused_by_key() {
     }
 }
 
+/// Layer below that counts the queries.
+#[derive(Default)]
+struct Queried(Cell<u32>);
+
+impl Below for Queried {
+    fn left_valid(&self, _block: BlockId) -> f64 {
+        self.0.set(self.0.get() + 1);
+        0.5
+    }
+}
+
 #[test]
-fn only_completing_with_a_weight_looks_below() {
-    for entry in VICTIMS {
-        assert_eq!(config(json!(entry.name)).looks_below(), entry.name == "completing", "{}", entry.name);
+fn only_policies_that_look_below_query_the_layer_below() {
+    let blocks = Blocks::of_candidates(10, 50, &of_valid(&[3; 10]));
+    for config in configs() {
+        let (below, name) = (Queried::default(), config.entry().name);
+        policy_for(json!(name), &blocks).select_above(&blocks, &below);
+        assert_eq!(below.0.get() > 0, config.looks_below(), "{name}");
+        assert_eq!(config.looks_below(), config.properties().looks_below, "{name}");
     }
     let weightless = config(json!({"policy": "completing", "weight": 0.0}));
     assert!(!weightless.looks_below() && weightless.build_boxed(&size(8, 4, 16)).is_ok());
@@ -347,25 +370,23 @@ fn only_completing_with_a_weight_looks_below() {
 /// Unused data are not stored, so boxed policies must report their needs, too.
 #[test]
 fn policies_report_their_needs() {
-    for entry in VICTIMS {
-        let boxed = build(json!(entry.name), &size(8, 4, 16)).unwrap();
-        let age = ["cost_benefit", "cost_age_time"].contains(&entry.name);
-        let (erases, streams) = (entry.name == "cost_age_time", entry.name == "stream_queues");
-        let programs = entry.name == "foresight";
-        assert_eq!(boxed.needs(), Needs { age, erases, streams, programs }, "{}", entry.name);
+    for config in configs() {
+        let name = config.entry().name;
+        let boxed = build(json!(name), &size(8, 4, 16)).unwrap();
+        assert_eq!(boxed.needs(), config.properties().needs, "{name}");
     }
 }
 
 #[test]
 fn policies_with_lists_report_their_memory() {
     let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
-    for entry in VICTIMS {
-        let mut policy = policy_for(json!(entry.name), &blocks);
+    for config in configs() {
+        let name = config.entry().name;
+        let mut policy = policy_for(json!(name), &blocks);
         assert!(blocks.is_candidate(policy.select(&blocks)));
         let bytes = policy.memory_bytes();
-        let keeps = ["greedy", "fifo", "windowed_greedy", "stream_queues", "foresight"].contains(&entry.name);
-        let allowed = if keeps { 4 * 100..=40 * 100 } else { 0..=0 };
-        assert!(allowed.contains(&bytes), "{}: {bytes} for 100 blocks", entry.name);
+        let allowed = if config.properties().keeps_lists { 4 * 100..=40 * 100 } else { 0..=0 };
+        assert!(allowed.contains(&bytes), "{name}: {bytes} for 100 blocks");
     }
 }
 
@@ -397,34 +418,6 @@ fn greedy_watches_a_few_blocks() {
     assert_eq!(blocks.valid_pages(policy.select(&blocks)), 1);
     // Four counts of 33 blocks each, whose stacks may have twice that capacity.
     assert!((4 * 100..=2 * 4 * 132).contains(&policy.memory_bytes()), "{}", policy.memory_bytes());
-}
-
-#[test]
-fn block_table_follows_a_block_and_stores_what_is_needed() {
-    let block = BlockId(1);
-    for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });
-        assert_eq!((blocks.len(), blocks.pages_per_block(), blocks.logical_pages()), (3, 4, 8));
-        assert_eq!(blocks.memory_bytes(), 3 * (4 + if age { 8 } else { 0 } + if erases { 4 } else { 0 }));
-        blocks.open(block);
-        assert!(!blocks.is_candidate(block) && blocks.valid_pages(block) == 4, "until they die");
-        blocks.advance(4);
-        blocks.close(block);
-        blocks.advance(5);
-        assert_eq!((blocks.now(), blocks.age(block)), (9, if age { 5 } else { 0 }));
-        assert!(blocks.iter_candidates().eq([block]) && blocks.candidates() == 1);
-        assert_eq!((blocks.invalidate_many(block, 2), blocks.invalidate(block)), (2, 1));
-        assert!(Blocks::is_candidate_score(blocks.scores()[1]) && blocks.score(block) == 1);
-        blocks.take(block);
-        assert_eq!((blocks.candidates(), blocks.valid_pages(block)), (0, 1), "what it holds is known still");
-        blocks.erased(block);
-        assert_eq!((blocks.valid_pages(block), blocks.erases(block)), (0, u32::from(erases)));
-        assert!(blocks.scores().iter().all(|&score| !Blocks::is_candidate_score(score)));
-    }
-    assert!(
-        Blocks::new(0, 4, 0, Needs::default()).is_empty()
-            && !Blocks::new(1, 4, 0, Needs::default()).is_empty()
-    );
 }
 
 /// A host that writes the given pages.

@@ -1,6 +1,6 @@
 //! Victim policy that takes the fewest valid pages among the blocks closed longest ago.
 
-use super::{Blocks, Victim, VictimPolicy};
+use super::{Blocks, Properties, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -27,6 +27,7 @@ impl Victim for Config {
         help: "fewest valid pages among the `window` blocks closed longest ago",
         source: "Hu, Eleftheriou, Haas, Iliadis and Pletka, SYSTOR 2009",
     };
+    const PROPERTIES: Properties = Properties { keeps_lists: true, ..Properties::NONE };
     type Policy = WindowedGreedy;
 
     fn build(&self, size: &StoreSize) -> Result<WindowedGreedy, ConfigError> {

@@ -9,6 +9,7 @@ use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_serve::{Device, SharedDevice, Speed, checksum};
+use wearwell_stack::layers::{PageMap, ftls};
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
@@ -98,10 +99,10 @@ fn stacks() -> Vec<String> {
         "reclaim = \"in_place\"\nplacement = \"single\"\n",
     ];
     let mut stacks: Vec<String> = logs.iter().map(|log| format!("{SMALL}[ftl]\n{log}")).collect();
-    for ftl in
-        wearwell_stack::FTLS.iter().map(|entry| entry.name).filter(|name| !["log", "zones"].contains(name))
-    {
-        stacks.push(format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\n"));
+    for (ftl, properties) in ftls() {
+        if matches!(properties.map, PageMap::InFlash | PageMap::OfBlocks) {
+            stacks.push(format!("{SMALL}[ftl]\nstructure = \"{}\"\n", ftl.name));
+        }
     }
     for dedup in ["inline", "sampled", "pre_hashed", "cagc"] {
         stacks.push(format!("{SMALL}[ftl]\ndedup = \"{dedup}\"\n"));

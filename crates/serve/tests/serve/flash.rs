@@ -6,13 +6,18 @@ use std::path::Path;
 use wearwell_base::seed::{Seed, below};
 use wearwell_serve::flash::{PowerCut, census, check, dump};
 use wearwell_serve::{Device, DeviceError, ImageError};
+use wearwell_stack::layers::{PageMap, ftls};
 
 /// Returns every FTL that recovers from its flash, and deduplication with a recoverable map.
 pub fn drives() -> Vec<(String, bool)> {
     let log = "victim = \"cost_benefit\"\nplacement = \"double\"\nreclaim = \"free_pool\"\n";
     let mut drives = vec![(format!("{SMALL}[ftl]\n{log}"), false)];
-    for ftl in ["gecko", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "fast", "bast"] {
-        drives.push((format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\n"), matches!(ftl, "dftl" | "mu_ftl")));
+    for (ftl, properties) in ftls() {
+        if !matches!(properties.map, PageMap::InFlash | PageMap::OfBlocks) {
+            continue;
+        }
+        let drive = format!("{SMALL}[ftl]\nstructure = \"{}\"\n", ftl.name);
+        drives.push((drive, properties.has_battery));
     }
     for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
         let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };

@@ -3,7 +3,7 @@
 use super::equal_pages;
 use super::features::{Feature, Features};
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use super::watermark;
@@ -102,6 +102,10 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
     type On = OnFlash;
     type Keys = LogBlockKeys;
     type Resolved = (HybridConfig, FreeBlocks);
+
+    fn properties() -> FtlProperties {
+        FtlProperties { map: PageMap::OfBlocks, ..FtlProperties::default() }
+    }
 
     fn resolve(
         &mut self,

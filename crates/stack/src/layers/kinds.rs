@@ -42,6 +42,31 @@ impl Base for OnLayer {
     type Parts<P: StackPayload> = BoxedLayer<P>;
 }
 
+/// Place of the map of logical pages of an FTL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageMap {
+    /// In RAM, page by page.
+    #[default]
+    InRam,
+    /// In flash, with a cache in RAM.
+    InFlash,
+    /// In RAM, block by block; log blocks have maps of pages.
+    OfBlocks,
+    /// Nowhere: the layer above writes zones in order.
+    Absent,
+}
+
+/// Properties of a kind of FTL with its default settings. Tests of all FTLs rely on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlProperties {
+    /// Place of the map.
+    pub map: PageMap,
+    /// True if the validity of pages is stored in flash.
+    pub validity_in_flash: bool,
+    /// True if a power cut relies on a battery.
+    pub has_battery: bool,
+}
+
 /// A kind of layer. The type holds the settings of its table `structure`.
 pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// Name, help and source.
@@ -52,6 +77,11 @@ pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwn
     type Keys: Keys;
     /// Settings with every default filled in.
     type Resolved: Clone + Debug;
+
+    /// Returns the properties of an FTL with default settings.
+    fn properties() -> FtlProperties {
+        FtlProperties::default()
+    }
 
     /// Returns the blocks of a zone, for a drive that shows all its pages in zones.
     fn zone_blocks(&self) -> Option<u32> {
@@ -195,6 +225,8 @@ pub trait Kinds: Clone + Debug + Default + PartialEq {
     ) -> Result<S::Ok, S::Error>;
     /// Returns the schema of each kind's own keys, and of its settings.
     fn schemas(generator: &mut SchemaGenerator) -> Vec<(Schema, Schema)>;
+    /// Returns the properties of each kind with default settings, in order.
+    fn properties() -> Vec<FtlProperties>;
     /// Returns the entry of this kind.
     fn entry(&self) -> &'static Entry;
     /// Returns the blocks of a zone, for a drive that shows all its pages in zones.
@@ -313,6 +345,10 @@ macro_rules! kinds {
                     <<$Settings as Kind>::Keys as schemars::JsonSchema>::json_schema(generator),
                     <$Settings as schemars::JsonSchema>::json_schema(generator),
                 )),*]
+            }
+
+            fn properties() -> Vec<kinds::FtlProperties> {
+                vec![$(<$Settings as Kind>::properties()),*]
             }
 
             fn entry(&self) -> &'static Entry {

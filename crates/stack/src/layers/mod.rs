@@ -47,8 +47,8 @@ pub(crate) use equal_pages::features_of;
 pub use features::{FEATURES, Feature, Features};
 pub(crate) use flash::{FlashParts, PowerPlan};
 pub use keys::from_value;
-pub use kinds::Kinds;
 pub(crate) use kinds::LayerPlan;
+pub use kinds::{FtlProperties, Kinds, PageMap};
 pub use log::{LogKeys, SegmentKeys};
 pub use log_layouts::{LOG_LAYOUTS, LogLayout};
 pub use metadata::MetadataConfig;
@@ -60,6 +60,7 @@ pub(crate) use spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer, Ow
 pub use spec::{MakePlacement, OwnPlacement};
 pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
 pub use tables::{
-    FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, structures,
+    FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, ftls,
+    structures,
 };
 pub use trim::{TrimConfig, TrimTable, TrimUnitKind};

@@ -4,7 +4,7 @@
 use super::equal_pages;
 use super::features::{Feature, Features};
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash, handles};
+use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap, handles};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -202,7 +202,7 @@ impl PolicyKeys {
             (self.free_blocks_low.is_some(), Feature::Watermarks, low_key),
             (self.free_blocks_deferred.is_some(), Feature::Deferral, "free_blocks_deferred"),
             (self.free_blocks_idle.is_some(), Feature::IdleCleaning, "free_blocks_idle"),
-            (self.victim.entry().name == "completing", Feature::Completing, "victim"),
+            (self.victim.properties().looks_below, Feature::Completing, "victim"),
             (self.victim.looks_below(), Feature::WeighingBelow, "victim.weight"),
             (matches!(self.placement, PlacementConfig::Oracle(_)), Feature::Oracle, "placement"),
             (self.placement.reference_threshold().is_some(), Feature::References, "placement"),
@@ -217,6 +217,14 @@ impl<D: PagedDesign> Kind for Paged<D> {
     type On = OnFlash;
     type Keys = PolicyKeys;
     type Resolved = PagedSettings;
+
+    fn properties() -> FtlProperties {
+        FtlProperties {
+            map: PageMap::InFlash,
+            validity_in_flash: D::PUBLISHED.validity != "ram_bitmap",
+            has_battery: D::PUBLISHED.durability == DirtyEntries::Battery,
+        }
+    }
 
     fn resolve(
         &mut self,

@@ -146,7 +146,7 @@ impl StoreKeys {
             (in_place, Feature::InPlace, "reclaim"),
             (!in_place, Feature::FreePool, "reclaim"),
             (self.evict, Feature::Evict, "evict"),
-            (self.victim.entry().name == "completing", Feature::Completing, "victim"),
+            (self.victim.properties().looks_below, Feature::Completing, "victim"),
             (self.victim.looks_below(), Feature::WeighingBelow, "victim.weight"),
             (!single, Feature::SeparateStreams, "placement"),
             (frontiers.is_none() || streams > 2, Feature::MoreStreams, "placement"),

@@ -1,6 +1,6 @@
 //! Tables of kinds: all FTLs, and all layers on another layer.
 
-use super::kinds::{self, Base, Kind, OnFlash, OnLayer, kinds};
+use super::kinds::{self, Base, FtlProperties, Kind, Kinds, OnFlash, OnLayer, kinds};
 use super::{
     bast, dftl, fast, gecko, hybrid, ib_ftl, lazyftl, log, lsm, mu_ftl, objects, page, paged, pass_through,
     silt, sparse, zones,
@@ -31,6 +31,11 @@ kinds! {
     PassThrough: pass_through::PassThrough;
     Sparse: sparse::Sparse;
     Objects: objects::Objects;
+}
+
+/// Returns every FTL with its properties.
+pub fn ftls() -> impl Iterator<Item = (&'static Entry, FtlProperties)> {
+    FTLS.iter().zip(FtlKind::properties())
 }
 
 /// Returns every kind of layer by its name; layers on another layer come first.

@@ -2,7 +2,7 @@
 
 use super::flash::FlashParts;
 use super::keys::NoKeys;
-use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
@@ -38,6 +38,10 @@ impl Kind for Zones {
     type On = OnFlash;
     type Keys = NoKeys;
     type Resolved = ZonesConfig;
+
+    fn properties() -> FtlProperties {
+        FtlProperties { map: PageMap::Absent, ..FtlProperties::default() }
+    }
 
     fn zone_blocks(&self) -> Option<u32> {
         Some(self.zone_blocks)

@@ -3,7 +3,28 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use wearwell_stack::layers::{self, FtlProperties, PageMap};
 use wearwell_stack::{RunError, RunResult, Scenario, run};
+
+/// Returns the names of the FTLs whose properties fulfil `condition`.
+pub fn ftls(condition: impl Fn(FtlProperties) -> bool) -> Vec<&'static str> {
+    layers::ftls().filter(|(_, properties)| condition(*properties)).map(|(entry, _)| entry.name).collect()
+}
+
+/// Returns the names of the FTLs that a workload can write to.
+pub fn writable_ftls() -> Vec<&'static str> {
+    ftls(|properties| properties.map != PageMap::Absent)
+}
+
+/// True if the FTL has a block map and log blocks.
+pub fn is_hybrid(ftl: &str) -> bool {
+    ftls(|properties| properties.map == PageMap::OfBlocks).contains(&ftl)
+}
+
+/// True if the FTL relies on a battery.
+pub fn has_battery(ftl: &str) -> bool {
+    ftls(|properties| properties.has_battery).contains(&ftl)
+}
 
 /// Parses a scenario in TOML.
 pub fn scenario(text: &str) -> Scenario {

@@ -1,14 +1,12 @@
 //! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and changes no
 //! count.
 
-use crate::common::{run_text, scenario};
+use crate::common::{run_text, scenario, writable_ftls};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Ability, LayerExt, Reports};
 use wearwell_engine::seed::{Seed, below};
 use wearwell_engine::units::Lpn;
 use wearwell_stack::{LayerResult, build};
-
-const FTLS: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
 
@@ -78,7 +76,7 @@ fn adds_up(what: &str, layer: &LayerResult) {
 
 #[test]
 fn moved_pages_add_up_by_owner_and_by_cause_over_every_ftl() {
-    for ftl in FTLS {
+    for ftl in writable_ftls() {
         let result = run_text(&format!("ftl = \"{ftl}\"\n{DRIVE}{SHARED}"));
         let shared: Vec<&LayerResult> =
             result.layers.iter().filter(|layer| !layer.partitions.is_empty()).collect();
@@ -123,7 +121,7 @@ fn attribution_changes_no_count() {
     let log = "[[log]]\nname = \"store\"\nsegment_blocks = 2\nspare_factor = 0.25\n";
     let tree = "[[log]]\nname = \"store\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let below = "[workload]\nkind = \"uniform\"\n";
-    for ftl in FTLS {
+    for ftl in writable_ftls() {
         for above in ["", log, tree] {
             let text = format!("ftl = \"{ftl}\"\n{DRIVE}{above}{below}");
             let (alike, whole, _) = counted(&text, false);

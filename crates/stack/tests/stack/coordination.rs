@@ -1,14 +1,12 @@
 //! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run does not
 //! change earlier counts.
 
-use crate::common::{root, run_text, scenario, try_run};
+use crate::common::{root, run_text, scenario, try_run, writable_ftls};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
 const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
-
-const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
 
 /// Returns a scenario of a log on a drive, with more keys of the FTL and of the log.
 fn log_on(structure: &str, ftl: &str, log: &str) -> String {
@@ -72,7 +70,7 @@ fn several_users_of_one_ftl_survive_a_cut_at_the_end() {
 
 #[test]
 fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
-    for drive in DRIVES {
+    for drive in writable_ftls() {
         let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
@@ -161,7 +159,7 @@ fn missing_ability_is_refused_with_names_of_both_layers() {
 fn moved_pages_have_owners_on_every_drive() {
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
     let measure = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n";
-    for drive in DRIVES {
+    for drive in writable_ftls() {
         let result = run_text(&format!("ftl = \"{drive}\"\n{DRIVE}{tenant}{tenant}{measure}"));
         let ftl = layer(&result, "ftl");
         let moved: u64 = ftl.moved_pages.iter().flatten().sum();

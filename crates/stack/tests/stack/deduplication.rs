@@ -1,6 +1,6 @@
 //! Deduplication in scenarios: counts that add up, savings, and refusals.
 
-use crate::common::{refusal, root, run_text, scenario, try_run};
+use crate::common::{is_hybrid, refusal, root, run_text, scenario, try_run, writable_ftls};
 use crate::timed::unhurried;
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::{Performance, RunResult};
@@ -41,8 +41,6 @@ fn every_dedup_kind_conserves_counts_and_saves_erases() {
     }
 }
 
-const PAGED: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
-const HYBRIDS: [&str; 2] = ["fast", "bast"];
 const ROOMY: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
 /// Runs deduplication on an FTL with tables in flash or with merges, with these additional keys.
@@ -52,11 +50,11 @@ fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
 
 #[test]
 fn every_dedup_kind_conserves_counts_on_every_ftl() {
-    for ftl in PAGED.into_iter().chain(HYBRIDS) {
+    for ftl in writable_ftls().into_iter().filter(|ftl| *ftl != "log") {
         let none = run_on(ftl, "", "");
         for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
             for placement in ["", "placement = \"references\"\n"] {
-                if HYBRIDS.contains(&ftl) && (kind == "cagc" || !placement.is_empty()) {
+                if is_hybrid(ftl) && (kind == "cagc" || !placement.is_empty()) {
                     continue;
                 }
                 let name = format!("{kind} on {ftl} {placement}");
@@ -67,7 +65,7 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
                 assert_eq!(layer.outgoing["host"]["write"], found.misses, "{name}");
                 // Slots are reused in any order, which makes an FTL with a block map merge more.
                 let fewer = result.nand.programs < none.nand.programs;
-                assert!(fewer || HYBRIDS.contains(&ftl), "{name}");
+                assert!(fewer || is_hybrid(ftl), "{name}");
                 // With so much spare space cleaning sees few pages.
                 let least = if kind == "cagc" { 1.01 } else { 1.05 };
                 assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
@@ -96,9 +94,9 @@ fn counted(mut result: RunResult) -> RunResult {
 #[test]
 fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
     let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
-    for ftl in PAGED.into_iter().chain(HYBRIDS).chain(["log"]) {
+    for ftl in writable_ftls() {
         for kind in ["inline", "cagc"] {
-            if HYBRIDS.contains(&ftl) && kind == "cagc" {
+            if is_hybrid(ftl) && kind == "cagc" {
                 continue;
             }
             let dedup =
@@ -118,9 +116,9 @@ fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
 
 #[test]
 fn flushed_data_survives_cuts_in_the_middle_of_the_work() {
-    for ftl in PAGED.into_iter().chain(HYBRIDS).chain(["log"]) {
+    for ftl in writable_ftls() {
         for kind in ["inline", "sampled", "cagc"] {
-            if HYBRIDS.contains(&ftl) && kind == "cagc" {
+            if is_hybrid(ftl) && kind == "cagc" {
                 continue;
             }
             let dedup =

@@ -1,9 +1,13 @@
 //! Every FTL in whole scenarios: alone, below a log, shared, timed, on flash that fails, and after a power cut.
 
-use crate::common::{refusal, run_text, scenario, try_run};
+use crate::common::{ftls, has_battery, is_hybrid, refusal, run_text, scenario, try_run, writable_ftls};
+use wearwell_stack::layers::PageMap;
 use wearwell_stack::{FtlResult, LayerResult, PowerResult, RunResult, Scenario, resolve};
 
-const FTLS: [&str; 7] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
+/// Returns the FTLs other than the log.
+fn mapping_ftls() -> Vec<&'static str> {
+    ftls(|properties| matches!(properties.map, PageMap::InFlash | PageMap::OfBlocks))
+}
 
 const DEVICE: &str = "[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.3\n";
 const UNIFORM: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
@@ -50,7 +54,7 @@ fn check_counts(result: &RunResult) {
 
 #[test]
 fn every_ftl_runs_alone() {
-    for name in FTLS {
+    for name in mapping_ftls() {
         let result = run_text(&alone(name));
         assert_eq!(ftl(&result).kind, name);
         check_counts(&result);
@@ -65,9 +69,9 @@ fn a_watermark_may_be_a_share_of_the_blocks() {
     let with = |ftl: &str, key: &str| {
         run_text(&format!("ftl = {{ structure = \"{ftl}\", {key} }}\n{DEVICE}{UNIFORM}{MEASURE}"))
     };
-    for name in FTLS.iter().chain(&["log"]) {
+    for name in writable_ftls() {
         // Hybrids have few log blocks.
-        let (share, blocks) = if ["fast", "bast"].contains(name) { (0.0125, 2) } else { (0.1, 16) };
+        let (share, blocks) = if is_hybrid(name) { (0.0125, 2) } else { (0.1, 16) };
         let by_share = with(name, &format!("free_share_low = {share}"));
         assert_eq!(text(by_share), text(with(name, &format!("free_blocks_low = {blocks}"))), "{name}");
         assert_ne!(
@@ -107,7 +111,7 @@ fn ftls_run_without_counters_of_all_blocks() {
 
 #[test]
 fn results_repeat_from_their_own_header() {
-    for name in FTLS {
+    for name in mapping_ftls() {
         let first = run_text(&alone(name));
         let again = try_run(&first.scenario).unwrap();
         assert_eq!(text(first), text(again), "{name}");
@@ -127,7 +131,7 @@ fn a_name_is_short_for_a_table() {
 
 #[test]
 fn logs_stand_on_every_ftl() {
-    for name in FTLS {
+    for name in mapping_ftls() {
         let log = "[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.2\nvictim = \"greedy\"\n";
         let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{log}{UNIFORM}{MEASURE}"));
         assert_eq!(outgoing(&result.layers[0], "write"), bottom(&result).incoming["write"]);
@@ -137,7 +141,7 @@ fn logs_stand_on_every_ftl() {
 
 #[test]
 fn tenants_share_every_ftl() {
-    for name in FTLS {
+    for name in mapping_ftls() {
         let tenant = "[[tenant]]\nshare = 0.5\n[tenant.workload]\nkind = \"uniform\"\n";
         let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{tenant}{tenant}{MEASURE}"));
         assert_eq!(result.tenants.len(), 2);
@@ -148,7 +152,7 @@ fn tenants_share_every_ftl() {
 #[test]
 fn timed_mode_changes_no_counts() {
     let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
-    for name in FTLS {
+    for name in mapping_ftls() {
         let plain = run_text(&alone(name));
         let timed = run_text(&format!("{}{times}", alone(name)));
         check_counts(&timed);
@@ -167,7 +171,7 @@ fn timed_mode_changes_no_counts() {
 #[test]
 fn every_ftl_survives_program_failures_and_read_disturb() {
     let faults = "program_failure_rate = 1e-4\nread_disturb_limit = 10\nendurance_cycles = 100000\n";
-    for name in FTLS {
+    for name in mapping_ftls() {
         let result = run_text(
             &alone(name)
                 .replace("read_ratio = 0.1", "read_ratio = 0.6")
@@ -183,7 +187,7 @@ fn every_ftl_survives_program_failures_and_read_disturb() {
 
 #[test]
 fn every_ftl_recovers_from_a_power_cut() {
-    for name in FTLS.into_iter().chain(["log"]) {
+    for name in writable_ftls() {
         let cut = run_text(&format!("{}[power]\nat_end = true\n", alone(name)));
         let recovery = ftl(&cut).recovery.clone().expect("a recovery");
         let power = cut.scenario.power.clone().unwrap();
@@ -196,7 +200,7 @@ fn every_ftl_recovers_from_a_power_cut() {
             assert!((step.seconds - us / 1e6).abs() < 1e-12, "{name}: {step:?}");
         }
         assert!(recovery.seconds > 0.0);
-        assert_eq!(recovery.model_seconds.is_some(), !["fast", "bast"].contains(&name));
+        assert_eq!(recovery.model_seconds.is_some(), !is_hybrid(name));
         // The cut happens after everything that is measured.
         let mut plain = run_text(&alone(name));
         let mut cut = cut;
@@ -212,7 +216,7 @@ fn every_ftl_recovers_from_a_power_cut() {
 
 #[test]
 fn cuts_in_the_middle_of_the_work_lose_nothing() {
-    for name in FTLS.into_iter().chain(["log"]) {
+    for name in writable_ftls() {
         let power = "[power]\nevery = 400\nrecovery_cut_probability = 0.3\nat_end = true\n";
         let text = format!("{}{power}", alone(name));
         let result = run_text(&text);
@@ -233,7 +237,7 @@ fn cuts_in_the_middle_of_the_work_lose_nothing() {
         let random = run_text(&text.replace("every = 400", "random = 9")).power.unwrap();
         assert!((1..=9).contains(&random.cuts), "{name}: {random:?}");
         let one = run_text(&text.replace("every = 400", "at_operation = \"4711t\"")).power.unwrap();
-        assert_eq!((one.cuts, one.torn_cuts), (1, u64::from(!["dftl", "mu_ftl"].contains(&name))), "{name}");
+        assert_eq!((one.cuts, one.torn_cuts), (1, u64::from(!has_battery(name))), "{name}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Timed runs: counts equal those of counting runs, times are conserved, idle time is used, wrong settings are refused.
 
-use crate::common::{refusal, run_text, scenario, try_run};
+use crate::common::{refusal, run_text, scenario, try_run, writable_ftls};
 use wearwell_engine::timing::{RequestTimes, TimingReport};
 use wearwell_stack::{Performance, RunResult};
 
@@ -303,7 +303,7 @@ fn losing_power(ftl: &str) -> String {
 #[test]
 fn losing_power_takes_time_and_changes_no_count() {
     let clock = "[timing]\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\nchannel_mb_per_s = 400.0\n";
-    for ftl in ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"] {
+    for ftl in writable_ftls() {
         let mut plain = counts(run_text(&losing_power(ftl)));
         let timed = run_text(&format!("{}{clock}", losing_power(ftl)));
         let power = timed.power.clone().expect("cuts");

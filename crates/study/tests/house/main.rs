@@ -6,3 +6,4 @@ mod common;
 mod docs;
 mod language;
 mod tidy;
+mod tutorials;

@@ -3,7 +3,7 @@
 use super::super::*;
 use super::ftls::{FTLS, PAGES, Use, draw, kinds, with};
 use crate::counters::Operation;
-use crate::ftl::tests::drives::{Chips, reports};
+use crate::ftl::tests::drives::{Chips, has_battery, reports};
 use crate::ftl::tests::kept::Rebuilt;
 use crate::ftl::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
 use crate::layer::{DedupReport, Layer, RecoveryReport, Run};
@@ -122,7 +122,7 @@ fn history(ftl: &str, kind: &Value, cuts: Cuts, recovery: f64) -> History {
 
 /// Cuts power at many operations of the run, singly and in series, with cuts during recovery.
 fn exercise(ftl: &str, kind: &Value, step: usize) {
-    let battery = matches!(ftl, "dftl" | "mu_ftl");
+    let battery = has_battery(ftl);
     let (mut met, mut torn) = (0, 0);
     for after in (0..).step_by(step) {
         let cut = Cut { after, torn: after % 2 == 0 };
@@ -201,7 +201,7 @@ fn every_kind_restarts_on_every_ftl() {
 fn power_cut_at_any_operation_is_survived() {
     let mut combinations = 0;
     for (ftl, cleaning) in FTLS {
-        let battery = matches!(ftl, "dftl" | "mu_ftl");
+        let battery = has_battery(ftl);
         for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
             let (mut cuts, mut erases) = (0, 0);
             for after in 0.. {

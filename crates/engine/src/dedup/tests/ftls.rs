@@ -7,7 +7,7 @@ use crate::ftl::hybrid::{HybridKind, HybridSettings};
 use crate::ftl::page::PageConfig;
 use crate::ftl::paged::PagedSettings;
 use crate::ftl::tests::drives::{
-    Chips, DESIGNS, PAGES_PER_BLOCK, chips, flash, hybrid_config, page_config, paged, reports,
+    Chips, DESIGNS, PAGES_PER_BLOCK, chips, flash, has_battery, hybrid_config, page_config, paged, reports,
 };
 use crate::layer::Layer;
 use crate::nand::{Faults, Fragile, SpareKeeper, Supply};
@@ -72,7 +72,7 @@ fn over<F: Restart<Flash = Chips>>(
 
 /// Builds the FTL of that name with the layer over it, and passes both to `seen`.
 pub fn with(ftl: &str, dedup: &Value, seen: &mut impl Use) {
-    let supply = Supply::new(matches!(ftl, "dftl" | "mu_ftl"));
+    let supply = Supply::new(has_battery(ftl));
     let placement = if dedup["kind"] == "cagc" { "references" } else { "double" };
     if ftl == "log" {
         let config = |pages| page_config(pages, placement);

@@ -4,7 +4,8 @@ use super::super::hybrid::{Hybrid, HybridKind};
 use super::super::page::PageFtl;
 use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart, Switched};
 use super::drives::{
-    Chips, DESIGNS, build_page, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged, reports,
+    Chips, DESIGNS, build_page, build_paged, chips, has_battery, hybrid_blocks, hybrid_config, page_config,
+    paged, reports,
 };
 use super::kept::Rebuilt;
 use crate::counters::Operation;
@@ -139,7 +140,7 @@ where
 fn designs_with_map_in_flash_recover_from_bytes() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
-        let battery = matches!(design, "dftl" | "mu_ftl");
+        let battery = has_battery(design);
         let build =
             |supply: &Supply| (build_paged(&settings, 2, Faults::default(), supply), settings.clone());
         exercise_bytes(build, battery);
@@ -150,7 +151,7 @@ fn designs_with_map_in_flash_recover_from_bytes() {
 /// because those not yet synchronised are lost.
 #[test]
 fn designs_with_failed_battery_lose_no_writes() {
-    for design in ["dftl", "mu_ftl"] {
+    for design in DESIGNS.into_iter().filter(|design| has_battery(design)) {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
             for every in [7, 19, 60] {
@@ -185,7 +186,7 @@ fn designs_with_map_in_flash_recover_from_cuts() {
     for design in DESIGNS {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
-            let battery = matches!(design, "dftl" | "mu_ftl");
+            let battery = has_battery(design);
             let build =
                 |supply: &Supply| (build_paged(&settings, 2, Faults::default(), supply), settings.clone());
             exercise(build, battery);
@@ -197,7 +198,7 @@ fn designs_with_map_in_flash_recover_from_cuts() {
 fn designs_with_map_in_flash_recover_on_failing_flash() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
-        let battery = matches!(design, "dftl" | "mu_ftl");
+        let battery = has_battery(design);
         let faults = Faults { program_failure_rate: 0.01, read_disturb_limit: Some(25) };
         let build = |supply: &Supply| (build_paged(&settings, 60, faults, supply), settings.clone());
         for every in [4, 17] {

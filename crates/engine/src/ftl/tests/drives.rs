@@ -85,6 +85,11 @@ pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSetti
     }
 }
 
+/// True if the design relies on a battery; the log does not.
+pub fn has_battery(design: &str) -> bool {
+    DESIGNS.contains(&design) && paged(design, 1, 1).config.durability == Durability::Battery
+}
+
 /// Builds the FTL on the smallest possible flash plus `room` blocks.
 pub fn build_paged(settings: &PagedSettings, room: u32, faults: Faults, supply: &Supply) -> PagedFtl<Chips> {
     let fits = |blocks: &u32| settings.build(chips(*blocks, faults, supply)).is_ok();

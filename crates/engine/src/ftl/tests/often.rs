@@ -4,7 +4,8 @@ use super::super::hybrid::{Hybrid, HybridKind};
 use super::super::page::PageConfig;
 use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
 use super::drives::{
-    Chips, DESIGNS, PAGES_PER_BLOCK, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged,
+    Chips, DESIGNS, PAGES_PER_BLOCK, build_paged, chips, has_battery, hybrid_blocks, hybrid_config,
+    page_config, paged,
 };
 use crate::layer::{Layer, LayerError, no_data};
 use crate::log::Reclaim;
@@ -129,7 +130,7 @@ fn drives_with_map_in_flash_survive_frequent_cuts() {
             settings.victim = serde_json::from_value(json!(victim)).unwrap();
             let build =
                 |supply: &Supply| (build_paged(&settings, 0, Faults::default(), supply), settings.clone());
-            let battery = matches!(design, "dftl" | "mu_ftl");
+            let battery = has_battery(design);
             lives(&format!("{design}, {victim}, {cache_entries} entries"), build, battery, never);
         }
     }

@@ -48,7 +48,7 @@ const NILFS2: &str =
     "log.metadata = { preset = 'nilfs2', checkpoint_every = '1 MiB', partial_segment = '32 KiB' }";
 const SUMMARIES: &str = "log.metadata = { summary_bytes_per_page = 7, summary = 'area' }";
 
-/// All features, in the order of the tables.
+/// Features that [`of_kind`] does not request.
 const ASKS: &[Ask] = &[
     ask("in_place", &["AT.reclaim = 'in_place'"]),
     ask("free_pool", &["AT.reclaim = 'free_pool'"]),
@@ -164,8 +164,6 @@ const ASKS: &[Ask] = &[
             "log.structure = { kind = 'silt', log_store_size = '64 KiB', hash_stores = 4, table_size = '64 KiB' }",
         ],
     ),
-    ask("pass_through", &["upper.structure.kind = 'pass_through'", "log.structure.kind = 'pass_through'"]),
-    ask("sparse", &["upper.structure.kind = 'sparse'", "log.structure.kind = 'sparse'"]),
     ask(
         "objects",
         &[
@@ -177,25 +175,28 @@ const ASKS: &[Ask] = &[
         "zones",
         &["ftl.structure.kind = 'zones'", "ftl.structure.kind = 'zones'\nlog.structure.kind = 'log'"],
     ),
-    ask("dftl", &["ftl.structure.kind = 'dftl'"]),
-    ask("lazyftl", &["ftl.structure.kind = 'lazyftl'"]),
-    ask("mu_ftl", &["ftl.structure.kind = 'mu_ftl'"]),
-    ask("ib_ftl", &["ftl.structure.kind = 'ib_ftl'"]),
-    ask("gecko", &["ftl.structure.kind = 'gecko'"]),
-    ask("fast", &["ftl.structure.kind = 'fast'"]),
-    ask("bast", &["ftl.structure.kind = 'bast'"]),
 ];
+
+/// Returns the request of a kind of layer with default settings.
+fn of_kind(name: &'static str) -> Ask {
+    let places: &[&str] = match LAYERS.iter().any(|entry| entry.name == name) {
+        true => &["upper", "log"],
+        false => &["ftl"],
+    };
+    let ways = places.iter().map(|place| &*format!("{place}.structure.kind = '{name}'").leak());
+    Ask { name, ways: ways.collect::<Vec<_>>().leak(), companion: "" }
+}
 
 /// Returns the requests of every feature: those listed, then the kinds of layers.
 pub fn asks() -> Vec<Ask> {
-    let names = FEATURES.iter().map(|feature| feature.name()).chain(structures().map(|entry| entry.name));
-    names
-        .map(|name| {
-            let found = ASKS.iter().find(|ask| ask.name == name);
-            *found.unwrap_or_else(|| {
-                panic!("{name} is a feature that no pair is made of; say how it is asked for")
-            })
-        })
+    let listed = |name: &str| ASKS.iter().find(|ask| ask.name == name).copied();
+    let feature = |name| {
+        listed(name)
+            .unwrap_or_else(|| panic!("{name} is a feature that no pair is made of; say how it is asked for"))
+    };
+    let features = FEATURES.iter().map(|entry| feature(X
+    features
+        .chain(structures().map(|entry| listed(entry.name).unwrap_or_else(|| of_kind(entry.name))))
         .collect()
 }
 
