@@ -194,7 +194,7 @@ pub fn asks() -> Vec<Ask> {
         listed(name)
             .unwrap_or_else(|| panic!("{name} is a feature that no pair is made of; say how it is asked for"))
     };
-    let features = FEATURES.iter().map(|entry| feature(X
+    let features = FEATURES.iter().map(|entry| feature(entry.name()));
     features
         .chain(structures().map(|entry| listed(entry.name).unwrap_or_else(|| of_kind(entry.name))))
         .collect()
