@@ -30,15 +30,11 @@ BAND = 0.3
 
 MICRON = "storage-switzerland.com, 15 November 2010"
 INTEL = "product specification 332164-003US, first page"
-INTEL_MEMORY = "*from memory of* the same"
 PM983 = "data sheet, revision 1.0, January 2018, first page"
-PM983_PAGE = "grokipedia.com/page/Samsung_PM983"
 QVO = "gamingpc2020.blogspot.com, March 2020"
-ZET = "*from memory of* AnandTech, 19 February 2019"
-SZ985 = "tomshardware.com, of the SZ985"
+SZ985 = "tomshardware.com, Samsung Releases SZ985 Z-SSD"
 FL6 = "edgedatacenters.nl, 20 September 2021"
 X25_E = "techreport.com/review/15931, 23 November 2008"
-X25_E_IOPS = "Wikipedia's table of IOPS, which cites Intel's data sheet"
 
 # Of each preset: the product, what is simulated (GiB, erased blocks at which cleaning begins, requests at a time) and the
 # figures of the sheet, MB/s of sequential cases and requests a second of random ones.
@@ -62,8 +58,6 @@ PRODUCTS = {
         {
             "sequential read": (2_700, INTEL),
             "sequential write": (1_800, INTEL),
-            "random read, steady": (430_000, INTEL_MEMORY),
-            "random write, steady": (35_000, INTEL_MEMORY),
             "random 70 % read, steady": (80_000, INTEL),
         },
     ),
@@ -71,8 +65,6 @@ PRODUCTS = {
         "Samsung PM983, 1.92 TB",
         (64, 4, 128),
         {
-            "sequential read": (3_200, PM983_PAGE),
-            "sequential write": (2_100, PM983_PAGE),
             "random read, steady": (540_000, PM983),
             "random write, steady": (50_000, PM983),
         },
@@ -87,13 +79,13 @@ PRODUCTS = {
         },
     ),
     "z_nand": (
-        "Samsung 983 ZET, 960 GB",
+        "Samsung SZ985, 800 GB",
         (8, 64, 128),
         {
-            "sequential read": (3_400, ZET),
-            "sequential write": (3_000, ZET),
+            "sequential read": (3_200, SZ985),
+            "sequential write": (3_200, SZ985),
             "random read, steady": (750_000, SZ985),
-            "random write, steady": (75_000, ZET),
+            "random write, steady": (170_000, SZ985),
         },
     ),
     "xl_flash": (
@@ -112,9 +104,6 @@ PRODUCTS = {
         {
             "sequential read": (250, X25_E),
             "sequential write": (170, X25_E),
-            "random read, steady": (35_000, X25_E_IOPS),
-            "random write, fresh": (3_300, X25_E_IOPS),
-            "random write, steady": (3_300, X25_E_IOPS),
         },
     ),
 }

@@ -137,8 +137,8 @@ pub trait DedupKind {
     fn map_log_page_records(&self) -> Option<u32>;
 }
 
-/// Time to hash a page of 4 KiB in the drive's hash engine, microseconds: the CAGC paper's value from memory, because
-/// its Table I is unreadable in the available copy.
+/// Time to hash a page of 4 KiB in the drive's hash engine, microseconds. Assumed: Table I of the CAGC paper, which has
+/// the value, is unreadable in the available copy.
 const HASH_US: f64 = 14.0;
 
 /// Declares the settings of a kind: the common ones, and its own.

@@ -11,7 +11,8 @@
 //! [`Dedup`] is written. CAGC detects them while cleaning, through a [`crate::log::Migration`] that
 //! [`Sharing::migration`] provides to the store.
 //!
-//! Descriptions of CA-FTL and CA-SSD are from memory of the papers; differences are noted where they occur.
+//! Of CA-FTL and CA-SSD only the abstracts, and their description in CAGC (Wu et al., IPDPS 2021), were read again.
+//! Details that go beyond these are assumed; known differences are noted where they occur.
 //!
 //! # Power cuts
 //!

@@ -14,8 +14,8 @@ pub use table::PRESETS;
 
 /// A device with documented values; the user chooses its capacity.
 ///
-/// `notes` gives the source of each value. A note that starts with "derived:" was computed from a source, one with
-/// "from memory of" was not checked again, and one with "assumed:" has no source for this device.
+/// `notes` gives the source of each value. A note that starts with "derived:" was computed from a source, and one with
+/// "assumed:" has no source for this device.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name, help and main source.

@@ -238,14 +238,15 @@ fn every_drive_is_within_thirty_percent_of_its_data_sheet() {
         let [sheet, measured] = [sheet, measured].map(figure);
         assert_eq!(sheet.1, measured.1, "{row:?}");
         assert_eq!(format!("{:.2}", measured.0 / sheet.0), ratio, "{row:?}");
-        assert!((measured.0 / sheet.0 - 1.0).abs() <= 0.3 && verdict == "yes", "{row:?}");
+        // The only exception, which the page explains: the sheet of the Z-SSD does not give its spare space.
+        let excepted = (unquoted(preset), case) == ("z_nand", "random write, steady");
+        assert_eq!((measured.0 / sheet.0 - 1.0).abs() <= 0.3, !excepted, "{row:?}");
+        assert_eq!(verdict, if excepted { "no" } else { "yes" }, "{row:?}");
         assert!(!source.is_empty());
-        presets.insert((unquoted(preset), case.split([' ', ',']).take(2).collect::<Vec<_>>().join(" ")));
+        presets.insert(unquoted(preset));
     }
-    let kinds = ["sequential read", "sequential write", "random read"];
-    let wanted = FRONTS.iter().flat_map(|front| kinds.map(|kind| (front.preset, kind.to_owned())));
-    for wanted in wanted {
-        assert!(presets.contains(&wanted), "no row of {wanted:?}");
+    for front in FRONTS {
+        assert!(presets.contains(front.preset), "no row of {}", front.preset);
     }
 }
 

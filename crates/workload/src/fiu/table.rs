@@ -33,7 +33,7 @@ const POD_WEB_VM: &str = "POD (Mao et al., IEEE Transactions on Computers 65(6),
 const DEDUP: &str = "CAGC (Wu et al., IPDPS 2021), Table II";
 const DEDUP_MAIL: &str = "CAGC (Wu et al., IPDPS 2021), Table II; its section II-B says 93 %";
 const DEDUP_WEB_VM: &str =
-    "from memory of CAGC (Wu et al., IPDPS 2021), Table II; the row was not legible in the copy read";
+    "assumed: 49.3 %; the row of CAGC (Wu et al., IPDPS 2021), Table II, was not legible in the copy read";
 const LENGTHS: &str = "assumed: powers of two of 1 to 64 pages, each the same factor rarer than the one before, with the \
      published mean; KB taken as 1024 bytes; reads as long as writes";
 const SKEW: &str = "assumed: 80 % of the requests to 20 % of the space; no figure is published";

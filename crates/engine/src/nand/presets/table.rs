@@ -5,6 +5,8 @@ use crate::config::Entry;
 
 const AGRAWAL: &str = "Agrawal et al., USENIX ATC 2008, Table 1 (Samsung K9XXG08UXM), read as copied at \
      collagefactory.blogspot.com/2009/03/design-tradeoffs-for-ssd-performance.html";
+const AGRAWAL_BUSES: &str = "derived: Flash chip elements = 8 and Elements per gang = 1, each package on a bus of its own, in \
+     ssdmodel/valid/ssd-postmark.parv of the authors' DiskSim extension, read in tcyfree/disksim-4, commit 19b4005a";
 const MQSIM: &str = "MQSim (Tavakkol et al., FAST 2018), ssdconfig.xml of CMU-SAFARI/MQSim, commit 0d76b1d3";
 const ISSCC_96L: &str = "ISSCC 2018, Toshiba and Western Digital 512 Gb, 96 layers, read in AnandTech's table \
      of 19 February 2021 (2021 NAND Flash Updates from ISSCC)";
@@ -22,6 +24,8 @@ const CM6: &str =
     "assumed: 18, as Kioxia's CM6 (heise.de, February 2020), of the maker and the time of the FL6";
 const XL_FLASH_PRESS: &str = "Tom's Hardware, 3 August 2022 (Kioxia Launches 2nd Gen XL-Flash): the first XL-FLASH is SLC \
      with 16 planes a device";
+const XL_FLASH_NEWS: &str = "elektroniknet.de, article 168047 on Toshiba's announcement of XL-FLASH: packages of 2, 4 or 8 dies, \
+     pages of 4 KB, reads below 5 us";
 const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 and section 5";
 const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
@@ -54,16 +58,8 @@ const SLC: Preset = Preset {
     gc_watermark: Some(0.05),
     notes: &[
         ("cell", AGRAWAL),
-        (
-            "channels",
-            "from memory of Agrawal et al., USENIX ATC 2008 (a 32 GB drive of 8 packages, each on its \
-             own bus), not re-read",
-        ),
-        (
-            "ways",
-            "from memory of Agrawal et al., USENIX ATC 2008 (a 32 GB drive of 8 packages, each on its \
-             own bus), not re-read",
-        ),
+        ("channels", AGRAWAL_BUSES),
+        ("ways", AGRAWAL_BUSES),
         (
             "dies",
             "Agrawal et al., USENIX ATC 2008, section 2 (4 GB package of two dies), read in a \
@@ -92,12 +88,13 @@ const SLC: Preset = Preset {
         ),
         (
             "over_provisioning",
-            "from memory of Agrawal et al., USENIX ATC 2008 (15 % of the flash spare, that is 0.15 / \
-             0.85 here), not re-read",
+            "derived: Reserve pages percentage = 15, that is 0.15 / 0.85 here, in ssdmodel/valid/ssd-postmark.parv of the \
+             authors' DiskSim extension, read in tcyfree/disksim-4, commit 19b4005a",
         ),
         (
             "gc_watermark",
-            "from memory of Agrawal et al., USENIX ATC 2008 (cleaning below 5 % free), not re-read",
+            "Minimum free blocks percentage = 5 in ssdmodel/valid/ssd-postmark.parv of the authors' DiskSim extension, read in \
+             tcyfree/disksim-4, commit 19b4005a",
         ),
     ],
 };
@@ -311,7 +308,11 @@ const Z_NAND: Preset = Preset {
     over_provisioning: 0.07,
     gc_watermark: Some(0.2),
     notes: &[
-        ("cell", "from memory of Samsung's Z-NAND announcements, not re-read; CAGC does not name the cell"),
+        (
+            "cell",
+            "AnandTech, 19 February 2019 (The Samsung 983 ZET (Z-NAND) SSD Review): single-level cells; CAGC does not name \
+             the cell",
+        ),
         ("channels", Z_SSD),
         ("ways", Z_SSD),
         ("dies", Z_SSD),
@@ -371,20 +372,14 @@ const XL_FLASH: Preset = Preset {
         ("cell", XL_FLASH_PRESS),
         ("channels", CM6),
         ("ways", "assumed: 1, as the announcements are of dies"),
-        (
-            "dies",
-            "from memory of Toshiba's announcement of August 2019 (packages of 2, 4 and 8 dies), not re-read",
-        ),
+        ("dies", XL_FLASH_NEWS),
         ("planes", XL_FLASH_PRESS),
         ("pages_per_block", "assumed: 192, two pages for each of 96 layers; no source gives the block"),
-        ("page_bytes", "from memory of Toshiba's announcement of August 2019 (4 kB pages), not re-read"),
+        ("page_bytes", XL_FLASH_NEWS),
         ("spare_bytes", "assumed: a sixteenth of the page; no source gives it"),
         ("endurance_cycles", "assumed: as slc; no source gives it"),
-        (
-            "read_us",
-            "from memory of Toshiba's announcement of August 2019 (read latency below 5 us), not re-read",
-        ),
-        ("program_us", "from memory of Kioxia's presentations (75 us), not re-read"),
+        ("read_us", XL_FLASH_NEWS),
+        ("program_us", "assumed: 75 us, between z_nand and slc; no source gives the program time"),
         ("erase_us", "assumed: as slc; no source gives it"),
         ("channel_mb_per_s", "assumed: 1200 MT/s on a bus 1 byte wide, the fastest of its day"),
         ("over_provisioning", "assumed: as tlc"),
