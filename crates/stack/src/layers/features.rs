@@ -100,14 +100,9 @@ pub struct Used {
 }
 
 impl Used {
-    /// Returns a feature that `key` of the layer's table requires.
+    /// Returns a feature that `key` of the layer's table requires; a key from the scenario's root begins with `/`.
     pub fn new(feature: Feature, key: impl Into<String>) -> Self {
         Used { feature, key: key.into(), optional: false }
-    }
-
-    /// Returns a feature that `key` from the root of the scenario requires.
-    pub fn at_root(feature: Feature, key: &str) -> Self {
-        Used::new(feature, format!("/{key}"))
     }
 
     /// Returns an optional feature.
