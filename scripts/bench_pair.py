@@ -133,7 +133,7 @@ def is_number(word):
     return NUMBER.fullmatch(word) or STATE.fullmatch(word)
 
 
-def compare(runs, most, column_of_most):
+def compare(runs, max_change, column_of_most):
     """Prints what differs; the complaints."""
     complaints = []
     base, head = ([run[side] for run in runs] for side in (0, 1))
@@ -157,8 +157,8 @@ def compare(runs, most, column_of_most):
         ratio = statistics.median(ratios or [float("nan")])
         each = " ".join(f"{one:.3f}" for one in sorted(ratios))
         print(f"{name:{width}}  {medians[0]:12.6g} {medians[1]:12.6g} {ratio:10.3f}   {each}")
-        if most is not None and key[1] == column_of_most and not ratio <= most:
-            complaints.append(f"{name}: {ratio:.3f} of BASE, {most} is the most allowed")
+        if max_change is not None and key[1] == column_of_most and not ratio <= max_change:
+            complaints.append(f"{name}: {ratio:.3f} of BASE, {max_change} is the most allowed")
     return complaints
 
 

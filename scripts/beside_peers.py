@@ -39,8 +39,8 @@ def compare_sdcsim(program: pathlib.Path, case: str, options: argparse.Namespace
     """Run SDCSIM and Wearwell by turns."""
     found = Comparison(sdcsim.NAME, case, [], [])
     for _ in range(options.runs):
-        found.theirs.append(sdcsim.run_theirs(program, case, folder, trace))
-        found.ours.append(sdcsim.run_ours(options.wearwell, case, folder, trace, found.theirs[-1]))
+        found.theirs.append(sdcsim.run_peer(program, case, folder, trace))
+        found.ours.append(sdcsim.run_wearwell_case(options.wearwell, case, folder, trace, found.theirs[-1]))
     return found
 
 
@@ -50,8 +50,8 @@ def compare_mqsim(program: pathlib.Path, case: str, options: argparse.Namespace,
     count, writes = mqsim.prepare(case, trace, options.requests, folder)
     for turn in range(options.runs):
         responses = options.responses and turn == 0
-        found.theirs.append(mqsim.run_theirs(program, case, count, folder, responses))
-        found.ours.append(mqsim.run_ours(options.wearwell, case, count, writes, folder, responses))
+        found.theirs.append(mqsim.run_peer(program, case, count, folder, responses))
+        found.ours.append(mqsim.run_wearwell_case(options.wearwell, case, count, writes, folder, responses))
     return found
 
 

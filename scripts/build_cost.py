@@ -40,19 +40,19 @@ class Failure(Exception):
     pass
 
 
-def timed(command, folder):
+def measure_time(command, folder):
     """Seconds of processors and of the clock that the command took."""
 
-    def used():
+    def cpu_seconds():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
     print("+", " ".join(command), file=sys.stderr, flush=True)
-    processors, clock = used(), time.monotonic()
+    processors, clock = cpu_seconds(), time.monotonic()
     done = subprocess.run(command, cwd=folder, stdout=sys.stderr)
     if done.returncode != 0:
         raise Failure(f"{' '.join(command)}: exit status {done.returncode}")
-    return used() - processors, time.monotonic() - clock
+    return cpu_seconds() - processors, time.monotonic() - clock
 
 
 @contextlib.contextmanager
@@ -89,20 +89,20 @@ def changes(options):
         if options.release:
             targets.append(("the command line is built for release", [*COMMAND_LINE, "--release"]))
         for _, command in targets:
-            timed(command, ROOT)
+            measure_time(command, ROOT)
         with changed(ROOT / path, function):
             for until, command in targets:
-                rows.append([f"one line of {name}, until {until}", *seconds(timed(command, ROOT))])
+                rows.append([f"one line of {name}, until {until}", *seconds(measure_time(command, ROOT))])
     table(["", "processors", "clock"], rows)
 
 
 def fresh(options):
     with tempfile.TemporaryDirectory(prefix="wearwell-") as folder:
         tree = pathlib.Path(folder) / "wearwell"
-        timed(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(tree)], ROOT)
-        timed(["git", "checkout", "--quiet", options.commit], tree)
+        measure_time(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(tree)], ROOT)
+        measure_time(["git", "checkout", "--quiet", options.commit], tree)
         targets = options.target or ["demo", "test"]
-        rows = [[f"make {target}", *seconds(timed(["make", target], tree))] for target in targets]
+        rows = [[f"make {target}", *seconds(measure_time(["make", target], tree))] for target in targets]
     table(["", "processors", "clock"], rows)
 
 

@@ -44,7 +44,7 @@ def anchors(path):
     return names
 
 
-def complaint(document, link):
+def link_problem(document, link):
     """Return what is wrong with a link, or None."""
     if re.match(r"[a-z]+:", link):
         return None
@@ -71,7 +71,7 @@ def main():
                 links += 1
                 if document == INDEX:
                     listed_pages.add((document.parent / link.partition("#")[0]).resolve())
-                if wrong := complaint(document, link):
+                if wrong := link_problem(document, link):
                     broken += 1
                     print(f"{document.relative_to(ROOT)}:{number}: the link to {link} {wrong}", file=sys.stderr)
     for page in documents:

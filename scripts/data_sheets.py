@@ -25,7 +25,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = HERE / "docs" / "devices.md"
-MARKS = ("<!-- data sheets -->\n", "<!-- end of data sheets -->\n")
+MARKERS = ("<!-- data sheets -->\n", "<!-- end of data sheets -->\n")
 BAND = 0.3
 
 MICRON = "storage-switzerland.com, 15 November 2010"
@@ -182,9 +182,9 @@ def table(wearwell, presets, shrink):
 
 def write(text):
     document = DOCUMENT.read_text()
-    before, rest = document.split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    DOCUMENT.write_text(before + MARKS[0] + text + MARKS[1] + after)
+    before, rest = document.split(MARKERS[0])
+    _, after = rest.split(MARKERS[1])
+    DOCUMENT.write_text(before + MARKERS[0] + text + MARKERS[1] + after)
 
 
 def main():

@@ -48,7 +48,7 @@ READ, WRITE, LEAVE, FLUSH, TRIM = range(5)
 EIO = 5
 
 
-class Gone(Exception):
+class ServerDisconnected(Exception):
     """The server has gone."""
 
 
@@ -74,20 +74,20 @@ class Client:
             try:
                 more = self.socket.recv(length - len(data))
             except OSError as error:
-                raise Gone from error
+                raise ServerDisconnected from error
             if not more:
-                raise Gone
+                raise ServerDisconnected
             data += more
         return data
 
-    def ask(self, command, at=0, length=0, data=b""):
+    def request(self, command, at=0, length=0, data=b""):
         """Make a request; the error it ended with, and what was read."""
         self.handle += 1
         head = struct.pack(">IHHQQI", 0x25609513, 0, command, self.handle, at, length)
         try:
             self.socket.sendall(head + data)
         except OSError as error:
-            raise Gone from error
+            raise ServerDisconnected from error
         magic, error, handle = struct.unpack(">IIQ", self.take(16))
         assert (magic, handle) == (0x67446698, self.handle), (magic, handle)
         read = self.take(length) if command == READ and error == 0 else b""
@@ -97,11 +97,11 @@ class Client:
 class Model:
     """Possible contents of each page, the expected content first."""
 
-    def __init__(self, pages, keeps):
+    def __init__(self, pages, durability):
         """Of a drive that keeps writes, flushed trims, and trims."""
         self.may = [[0] for _ in range(pages)]
         self.ever = [{0} for _ in range(pages)]
-        self.writes, self.flushed_trims, self.trims = keeps
+        self.writes, self.flushed_trims, self.trims = durability
 
     def change(self, page, content, done, is_trim):
         """Note that the page was written or trimmed (content 0), or that this was under way."""
@@ -111,7 +111,7 @@ class Model:
         olds = self.ever[page] if is_trim and not self.flushed_trims else self.may[page]
         self.may[page] = [content] if sure else [content] + [old for old in olds if old != content]
 
-    def flushed(self):
+    def on_flush(self):
         """Note that all that was acknowledged is durable, but for trims that leave no trace."""
         if self.flushed_trims:
             self.may = [may[:1] for may in self.may]
@@ -119,13 +119,13 @@ class Model:
     def check(self, page, found):
         """Take what a page was found to hold."""
         content = struct.unpack("<Q", found[:8])[0]
-        if found != bytes_of(content) or content not in self.may[page]:
+        if found != page_bytes(content) or content not in self.may[page]:
             raise AssertionError(f"page {page} holds {content}, and may hold {self.may[page][:8]}")
         rest = [] if self.flushed_trims else [old for old in self.may[page] if old != content]
         self.may[page] = [content] + rest
 
 
-def bytes_of(content):
+def page_bytes(content):
     """Return the page called by a number."""
     return struct.pack("<Q", content) * (PAGE // 8)
 
@@ -151,7 +151,7 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def pull_plug(self, after):
+    def cut_power(self, after):
         """Cut the power of its drive in the middle of an operation."""
         command = [self.program, "pull-plug", "image", "--after", str(after), "--torn", "--wait", "0"]
         subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
@@ -160,7 +160,7 @@ class Server:
 def verify(client, model):
     """Read every page back."""
     for page in range(len(model.may)):
-        error, found = client.ask(READ, page * PAGE, PAGE)
+        error, found = client.request(READ, page * PAGE, PAGE)
         assert error == 0, f"page {page} cannot be read: error {error}"
         model.check(page, found)
 
@@ -175,19 +175,19 @@ def work(client, model, draw, names, is_shared, on_request):
             if kind < 0.85:
                 content = draw.randrange(1, 60) if is_shared else next(names)
                 model.change(page, content, False, False)
-                error, _ = client.ask(WRITE, page * PAGE, PAGE, bytes_of(content))
+                error, _ = client.request(WRITE, page * PAGE, PAGE, page_bytes(content))
                 if error == 0:
                     model.change(page, content, True, False)
             elif kind < 0.95:
                 model.change(page, 0, False, True)
-                error, _ = client.ask(TRIM, page * PAGE, PAGE)
+                error, _ = client.request(TRIM, page * PAGE, PAGE)
                 if error == 0:
                     model.change(page, 0, True, True)
             else:
-                error, _ = client.ask(FLUSH)
+                error, _ = client.request(FLUSH)
                 if error == 0:
                     model.flushed()
-        except Gone:
+        except ServerDisconnected:
             return "killed"
         if error == EIO:
             return "cut"
@@ -217,7 +217,7 @@ def exercise(name, arguments, folder):
             model = model or Model(client.bytes // PAGE, keeps)
             verify(client, model)
             if draw.random() < arguments.cut_share:
-                server.pull_plug(draw.randrange(1, 300))
+                server.cut_power(draw.randrange(1, 300))
                 if work(client, model, draw, names, "dedup" in more, lambda: None) == "cut":
                     cuts += 1
                     verify(client, model)

@@ -17,14 +17,14 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 
-ROOMS = [
+MODULES = [
     "counters", "dedup", "ftl", "layer", "log", "mapping", "nand", "placement", "pool", "timing", "validity", "victim",
     "wear",
 ]
 PACKAGE = "wearwell-engine"
 ENGINE = "crates/engine/src"
 OUTPUT = pathlib.Path("target/mutants-out")
-LEAST = 85
+MIN_CAUGHT_PERCENT = 85
 VERDICTS = {"CaughtMutant": "caught", "Timeout": "caught", "MissedMutant": "missed", "Unviable": "unviable"}
 # Drawn cases are the same for each mutant and each time. One that fails is enough: it is neither made smaller nor kept, nor
 # is it asked where it came from.
@@ -36,21 +36,21 @@ TESTS = {
 }
 
 
-def mutants_of(room, files):
+def mutants_of(module, files):
     """Return the cargo-mutants command that changes these files of a room, or all its files."""
-    chosen = (f"--file={ENGINE}/{file}" for file in files or [f"{room}.rs", f"{room}/**/*.rs"])
+    chosen = (f"--file={ENGINE}/{file}" for file in files or [f"{module}.rs", f"{module}/**/*.rs"])
     return ["cargo", "mutants", "--package", PACKAGE, *chosen]
 
 
-def tests_of(room):
+def tests_of(module):
     """Return the arguments that select the tests of a room. Modules of other rooms with the same name are skipped."""
-    others = (f"{other}::{within}{room}::" for other in ROOMS for within in ("", "tests::"))
-    return [f"{room}::", "--", *(f"--skip={other}" for other in others)]
+    others = (f"{other}::{within}{module}::" for other in MODULES for within in ("", "tests::"))
+    return [f"{module}::", "--", *(f"--skip={other}" for other in others)]
 
 
-def size(room):
+def size(module):
     """Return the number of mutants of a room."""
-    listed = subprocess.run([*mutants_of(room, None), "--list"], check=True, capture_output=True, text=True)
+    listed = subprocess.run([*mutants_of(module, None), "--list"], check=True, capture_output=True, text=True)
     return len(listed.stdout.splitlines())
 
 
@@ -62,10 +62,10 @@ def outcomes(output):
             yield mutant["file"], mutant["name"], VERDICTS[outcome["summary"]]
 
 
-def run(room, options):
+def run(module, options):
     """Examines a room; returns where the outcomes are."""
-    output = OUTPUT / room
-    command = [*mutants_of(room, options.file), "--no-shuffle"]
+    output = OUTPUT / module
+    command = [*mutants_of(module, options.file), "--no-shuffle"]
     if options.missed:
         survivors = [name for _, name, verdict in outcomes(output) if verdict == "missed"]
         if not survivors:
@@ -76,11 +76,11 @@ def run(room, options):
         command += ["--shard", options.shard, "--sharding", "round-robin"]
     command += ["--in-place"] if options.in_place else ["--jobs", str(options.jobs)]
     output.mkdir(parents=True, exist_ok=True)
-    command += ["--output", str(output), "--", *tests_of(room)]
+    command += ["--output", str(output), "--", *tests_of(module)]
     code = subprocess.run(command, check=False, env={**TESTS, **os.environ}).returncode
     # 2: some were missed; 3: some took too long.
     if code not in (0, 2, 3):
-        sys.exit(f"cargo mutants ended with {code} in {room}")
+        sys.exit(f"cargo mutants ended with {code} in {module}")
     return output
 
 
@@ -106,12 +106,12 @@ def show(outputs):
     for room, counts in rooms.items():
         caught, viable = counts["caught"], counts["caught"] + counts["missed"]
         print(f"| {room} | {size(room)} | {counts.total()} | {viable} | {caught} | {percent(counts):.0f} |")
-    return all(percent(counts) >= LEAST or not counts["missed"] for counts in rooms.values())
+    return all(percent(counts) >= MIN_CAUGHT_PERCENT or not counts["missed"] for counts in rooms.values())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"by default all: {', '.join(ROOMS)}")
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"by default all: {', '.join(MODULES)}")
     parser.add_argument("--file", action="append", help="only this file of the room, such as dedup/tables.rs")
     parser.add_argument("--shard", help="every n-th mutant from the k-th on, as k/n, from 0/n on")
     parser.add_argument("--missed", action="store_true", help="only those that the last run of the room missed")
@@ -119,9 +119,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="mutants examined at a time")
     parser.add_argument("--in-place", action="store_true", help="change this checkout and not a copy of it")
     options = parser.parse_args()
-    if unknown := set(options.rooms) - set(ROOMS):
-        parser.error(f"no room {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
-    examined = [room for room in ROOMS if not options.report or (OUTPUT / room / "mutants.out").exists()]
+    if unknown := set(options.rooms) - set(MODULES):
+        parser.error(f"no room {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
+    examined = [room for room in MODULES if not options.report or (OUTPUT / room / "mutants.out").exists()]
     rooms = options.rooms or examined
     found = {room: OUTPUT / room if options.report else run(room, options) for room in rooms}
     return 0 if show(found) else 1

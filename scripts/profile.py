@@ -28,7 +28,7 @@ import typing
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 FREQUENCY_HZ = 997
-LEAST_SHARE = 0.005
+MIN_SHARE = 0.005
 TOP = 3
 
 DEFINITION = (
@@ -411,14 +411,14 @@ def reason_not_to_run(case: str, options: argparse.Namespace) -> str:
 
 def row(profile: Profile, width: int) -> str:
     """Return the table's line of a case."""
-    costs = "; ".join(f"{share:4.0%} {name}" for name, share in profile.outside[:TOP] if share >= LEAST_SHARE)
+    costs = "; ".join(f"{share:4.0%} {name}" for name, share in profile.outside[:TOP] if share >= MIN_SHARE)
     seconds = profile.user_seconds + profile.system_seconds
     return f"{profile.name:{width}} {seconds:7.2f} {profile.engine_share:7.0%}  {costs}"
 
 
 def record_of(profile: Profile) -> dict[str, typing.Any]:
     """Return the JSON record of a case."""
-    outside = [{"function": name, "share": round(share, 4)} for name, share in profile.outside if share >= LEAST_SHARE]
+    outside = [{"function": name, "share": round(share, 4)} for name, share in profile.outside if share >= MIN_SHARE]
     return dataclasses.asdict(profile) | {"cpu_seconds": profile.user_seconds + profile.system_seconds, "outside": outside}
 
 

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEXTS = ("licen", "copying", "copyright", "notice", "unlicense")
 
 # Offered beside another licence, which is the one taken, or for parts that are not compiled; deny.toml sees to that.
-NOT_TAKEN = ("GNU GENERAL PUBLIC LICENSE", "GNU LESSER GENERAL PUBLIC LICENSE")
+EXCLUDED = ("GNU GENERAL PUBLIC LICENSE", "GNU LESSER GENERAL PUBLIC LICENSE")
 
 
 def crates(package, target):
@@ -46,7 +46,7 @@ def texts(crate):
     paths = [path for place in [folder, *inner] for path in sorted(place.iterdir())]
     named = [path for path in paths if path.is_file() and path.name.lower().startswith(TEXTS)]
     texts = [path.read_text(errors="replace").strip() for path in named]
-    return [text for text in texts if not text.startswith(NOT_TAKEN)]
+    return [text for text in texts if not text.startswith(EXCLUDED)]
 
 
 def main():

@@ -1,7 +1,7 @@
 //! Common code of the experiments on GeckoFTL: drives of its model and their sums.
 
 use crate::Failure;
-use wearwell_theory::ftl::{Ftl, FtlDrive, FtlSizes, RamPart, Step, ram, recovery};
+use wearwell_theory::ftl::{Ftl, FtlDrive, FtlSizes, RamPart, RecoveryStepCost, ram, recovery};
 
 /// Logarithm to the base 2 of the block size in bytes: 128 pages of 4 KiB, 512 KiB.
 const LOG2_BLOCK_BYTES: u32 = 19;
@@ -19,7 +19,7 @@ pub fn ram_of(ftl: Ftl, drive: &FtlDrive) -> Vec<RamPart> {
 }
 
 /// Returns the recovery by step, for the FTL as it was published.
-pub fn recovery_of(ftl: Ftl, drive: &FtlDrive) -> Vec<Step> {
+pub fn recovery_of(ftl: Ftl, drive: &FtlDrive) -> Vec<RecoveryStepCost> {
     recovery(&ftl.design(None), drive)
 }
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drive_has_the_capacity_asked_for() {
+    fn drive_has_requested_capacity() {
         for log2_bytes in [30, 41, 44] {
             let drive = drive(log2_bytes, 4).unwrap();
             assert_eq!(drive.physical_pages() * 4096, 1 << log2_bytes);

@@ -6,5 +6,5 @@ pub use wearwell_plot::{Cell, HeatMap};
 
 /// Draws the map, with low values light and high values dark, as a plot of the session's item.
 pub fn draw(map: &HeatMap, session: &Session, name: &str) -> Result<(), Failure> {
-    session.leave(name, "svg", &map.svg()?)
+    session.write_file(name, "svg", &map.svg()?)
 }

@@ -67,25 +67,29 @@ pub enum Frontier {
 
 /// Initial phase of runs, which the paper does not describe.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Beginning {
+pub struct InitialPhase {
     /// Drive writes of uniform overwrites before the workload. They mix hot and cold pages, so that the run starts in
     /// the steady state of uniform writes, like the paper's mean field.
     pub mixing: f64,
     /// Least drive writes of warm-up.
-    pub fewest: f64,
+    pub min_warm_up: f64,
     /// Warm-up in turnovers of the cold data.
     pub turnovers: f64,
 }
 
-impl Beginning {
+impl InitialPhase {
     /// Reads the values of a session.
     ///
     /// # Errors
     ///
     /// Returns an error if the register lacks a number.
-    pub fn of(session: &Session) -> Result<Self, Failure> {
-        let of = |name: &str| session.assumed(&format!("hot_cold/{name}"));
-        Ok(Beginning { mixing: of("mixing")?, fewest: of("fewest")?, turnovers: of("turnovers")? })
+    pub fn from_session(session: &Session) -> Result<Self, Failure> {
+        let value_of = |name: &str| session.assumed_value(&format!("hot_cold/{name}"));
+        Ok(InitialPhase {
+            mixing: value_of("mixing")?,
+            min_warm_up: value_of("fewest")?,
+            turnovers: value_of("turnovers")?,
+        })
     }
 }
 
@@ -100,8 +104,8 @@ impl Setting {
 
     /// Returns the drive writes of warm-up: a number of turnovers of the cold data (five leave less than 1 % of the
     /// initial state), but not less than the least warm-up.
-    pub fn warm_up(&self, beginning: &Beginning) -> f64 {
-        (beginning.turnovers * self.cold_turnover()).max(beginning.fewest)
+    pub fn warm_up(&self, initial: &InitialPhase) -> f64 {
+        (initial.turnovers * self.cold_turnover()).max(initial.min_warm_up)
     }
 
     /// Returns the scenario on `blocks` blocks. Warm-up and measurement are equally long, each `length` times the rule.
@@ -109,10 +113,10 @@ impl Setting {
         &self,
         frontier: Frontier,
         blocks: u32,
-        beginning: &Beginning,
+        initial: &InitialPhase,
         length: f64,
     ) -> Result<Scenario, Failure> {
-        let (drive_writes, mixing) = (length * self.warm_up(beginning), beginning.mixing);
+        let (drive_writes, mixing) = (length * self.warm_up(initial), initial.mixing);
         self.scenario_with(
             frontier,
             blocks,
@@ -129,8 +133,8 @@ impl Setting {
         )
     }
 
-    /// Returns the scenario; `course` gives `[precondition]` and `[measure]`.
-    pub fn scenario_with(&self, frontier: Frontier, blocks: u32, course: &str) -> Result<Scenario, Failure> {
+    /// Returns the scenario; `phases` gives `[precondition]` and `[measure]`.
+    pub fn scenario_with(&self, frontier: Frontier, blocks: u32, phases: &str) -> Result<Scenario, Failure> {
         let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = *self;
         let stack = stack(frontier, blocks, pages_per_block, spare_factor, choices);
         scenario(&format!(
@@ -140,7 +144,7 @@ impl Setting {
             kind = "hot_cold"
             hot_writes = {hot_writes:?}
             hot_space = {hot_space:?}
-            {course}
+            {phases}
             "#
         ))
     }
@@ -200,28 +204,31 @@ pub fn publish<const S: usize>(
     rows: &[PaperRow<S>],
     ours: &[[Interval; S]],
 ) -> Result<(), Failure> {
-    let (beginning, mut table) = (Beginning::of(session)?, Table::new(COLUMNS));
+    let (initial, mut table) = (InitialPhase::from_session(session)?, Table::new(COLUMNS));
     for (row, ours) in rows.iter().zip(ours) {
         for (at, column) in columns.iter().enumerate() {
             table.push(compare(
                 row,
                 column,
                 [&row.simulated[at], &ours[at]],
-                session.length * row.setting.warm_up(&beginning),
+                session.length * row.setting.warm_up(&initial),
             ));
         }
     }
     table.publish(session, "data")?;
     let series = columns.iter().enumerate().flat_map(|(at, column)| {
-        let of = |who: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
-            name: format!("{who}, {column}"),
+        let series_of = |source: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
+            name: format!("{source}, {column}"),
             points: (0..rows.len())
                 .map(|row| ((row + 1) as f64 + shift, percent_of(&value(row), rows[row].ode)))
                 .collect(),
-            joined: false,
+            has_line: false,
         };
         let shift = 0.2 * at as f64;
-        [of("paper", shift, &|row| rows[row].simulated[at]), of("ours", shift + 0.1, &|row| ours[row][at])]
+        [
+            series_of("paper", shift, &|row| rows[row].simulated[at]),
+            series_of("ours", shift + 0.1, &|row| ours[row][at]),
+        ]
     });
     let chart = Chart { title, x: "row of the table", y: "difference from the mean field, %" };
     chart.draw(session, "plot", &series.collect::<Vec<_>>())

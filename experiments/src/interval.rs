@@ -14,7 +14,7 @@ pub struct Interval {
 
 impl Interval {
     /// Calculates the interval from independent values, by Student's t.
-    pub fn of(values: &[f64]) -> Self {
+    pub fn from_values(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         if values.len() < 2 {
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_values_have_the_interval_of_the_textbook() {
-        let interval = Interval::of(&[1.0, 2.0, 3.0]);
+    fn interval_of_three_values_matches_textbook() {
+        let interval = Interval::from_values(&[1.0, 2.0, 3.0]);
         assert_eq!(interval.mean, 2.0);
         // t(0.975, 2) = 4.3027, over the square root of 3.
         assert!((interval.half_width - 2.4841).abs() < 1e-4);
-        assert!(Interval::of(&[1.0]).half_width.is_infinite());
+        assert!(Interval::from_values(&[1.0]).half_width.is_infinite());
         assert_eq!(interval.numbers(2), ["2.00", "2.48"]);
-        assert_eq!(Interval::of(&[1.0]).numbers(1), ["1.0", ""]);
+        assert_eq!(Interval::from_values(&[1.0]).numbers(1), ["1.0", ""]);
     }
 
     #[test]
@@ -72,9 +72,9 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_signed_and_count_half_widths() {
-        let ours = Interval { mean: 2.0, half_width: 0.3 };
-        let theirs = Interval { mean: 3.0, half_width: 0.4 };
-        assert!((ours.distance(&theirs) + 2.0).abs() < 1e-12);
+    fn distance_is_signed_and_in_half_widths() {
+        let first = Interval { mean: 2.0, half_width: 0.3 };
+        let second = Interval { mean: 3.0, half_width: 0.4 };
+        assert!((first.distance(&second) + 2.0).abs() < 1e-12);
     }
 }

@@ -21,7 +21,8 @@ pub mod layer_model;
 pub mod live;
 pub mod log_on_log;
 pub mod manifest;
-pub mod moving;
+pub mod merging_benefit;
+pub mod moving_hot_set;
 #[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
@@ -39,7 +40,6 @@ pub mod theory;
 pub mod traces;
 pub mod validity_cost;
 pub mod validity_probe;
-pub mod worth;
 
 /// Error that stopped a reproduction.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::ftl::Restart;
@@ -31,7 +31,7 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
     let cache_entries = blocks / 8;
     let tree = DirectoryConfig::Tree { cached_nodes: None };
     let validity = |name: &str| serde_json::from_value::<ValidityConfig>(json!(name));
-    let plain = PagedConfig {
+    let base = PagedConfig {
         kind,
         logical_pages,
         page_bytes: PAGE_BYTES,
@@ -51,21 +51,19 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
     let limited = PagedConfig {
         dirty_entries: Some(cache_entries / 10),
         durability: Durability::Synchronised,
-        ..plain.clone()
+        ..base.clone()
     };
     let config = match kind {
-        "dftl" => PagedConfig { eager: true, ..plain },
+        "dftl" => PagedConfig { eager: true, ..base },
         "lazyftl" => limited,
-        "mu_ftl" => {
-            PagedConfig { eager: true, directory: tree, validity: validity("flash_bitmap")?, ..plain }
-        }
+        "mu_ftl" => PagedConfig { eager: true, directory: tree, validity: validity("flash_bitmap")?, ..base },
         "ib_ftl" => PagedConfig { directory: tree, validity: validity("log")?, ..limited },
         "gecko" => PagedConfig {
             validity: validity("gecko")?,
             cleans_metadata: false,
             checkpoints: true,
-            durability: Durability::Deferred { dated: true },
-            ..plain
+            durability: Durability::Deferred { skips_older_pages: true },
+            ..base
         },
         other => return Err(format!("no FTL is called {other}; one of {}", FTLS.join(", ")).into()),
     };
@@ -76,28 +74,28 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
 
 /// Amount of writes to a drive, as multiples of its logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Run {
+pub struct WriteVolume {
     /// Random writes before the measurement.
     pub warm_up: f64,
     /// Random writes during the measurement.
     pub measured: f64,
 }
 
-impl Run {
+impl WriteVolume {
     /// Returns the values for figures 13 and 14.
     ///
     /// # Errors
     ///
     /// Returns an error if the register lacks a number.
-    pub fn of_figures(session: &Session) -> Result<Run, Failure> {
-        let assumed = |name| session.assumed(name);
-        Ok(Run { warm_up: assumed("geckoftl/warm-up")?, measured: assumed("geckoftl/measured")? })
+    pub fn of_figures(session: &Session) -> Result<WriteVolume, Failure> {
+        let assumed = |name| session.assumed_value(name);
+        Ok(WriteVolume { warm_up: assumed("geckoftl/warm-up")?, measured: assumed("geckoftl/measured")? })
     }
 }
 
 /// Results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Measurement {
     /// Pages written and read per host page, in the order of [`CAUSES`].
     pub traffic: [(f64, f64); 3],
     /// Spare areas read per host page.
@@ -115,7 +113,7 @@ pub struct Measured {
 /// Purposes of internal traffic: the user's pages and their cleaning, the translation table, page validity.
 pub const CAUSES: [&str; 3] = ["user", "translation", "validity"];
 
-impl Measured {
+impl Measurement {
     /// Returns the paper's write amplification by cause, `writes + reads / delta` (section 5, "Metrics").
     pub fn amplification(&self) -> [f64; 3] {
         self.traffic.map(|(writes, reads)| writes + reads / DELTA)
@@ -137,7 +135,7 @@ fn seconds(step: &RecoveryStep) -> f64 {
     (3.0 * step.spare_reads as f64 + 100.0 * step.page_reads as f64 + 1000.0 * step.page_writes as f64) / 1e6
 }
 
-fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
+fn read_counters(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
     let mut reports = Reports::default();
     ftl.describe(&mut reports);
     let (layer, nand) = (&reports.layers[0], reports.nand.as_ref().expect("flash"));
@@ -152,8 +150,8 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
 pub fn run_on(
     settings: &PagedSettings,
     (blocks, pages_per_block): (u32, u32),
-    length: Run,
-) -> Result<Measured, Failure> {
+    length: WriteVolume,
+) -> Result<Measurement, Failure> {
     let logical_pages = settings.config.logical_pages;
     let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), Seed(1));
     let mut ftl = settings.build(nand.with_spare_area())?;
@@ -168,17 +166,17 @@ pub fn run_on(
         let batches = (f64::from(logical_pages) * share / BATCH as f64).ceil() as u64;
         for _ in 0..batches {
             batch.clear();
-            batch.extend((0..BATCH).map(|_| Lpn(below(&mut random, u64::from(logical_pages)) as u32)));
+            batch.extend((0..BATCH).map(|_| Lpn(random_below(&mut random, u64::from(logical_pages)) as u32)));
             ftl.write(&batch, no_data(BATCH), 0)?;
         }
         Ok(batches * BATCH as u64)
     };
     overwrite(&mut ftl, length.warm_up)?;
-    let (before, spares_before, _) = standing(&ftl);
-    let begun = cpu_time::ThreadTime::now();
+    let (before, spare_reads_before, _) = read_counters(&ftl);
+    let started = cpu_time::ThreadTime::now();
     let writes = overwrite(&mut ftl, length.measured)?;
-    let rate = writes as f64 / begun.elapsed().as_secs_f64();
-    let (after, spares, memory_bytes) = standing(&ftl);
+    let rate = writes as f64 / started.elapsed().as_secs_f64();
+    let (after, spare_reads_after, memory_bytes) = read_counters(&ftl);
     let counters = after.since(&before);
     let per_write = |causes: &[Cause]| {
         let sum = |operation| causes.iter().map(|&cause| counters.outgoing(cause, operation)).sum::<u64>();
@@ -193,8 +191,8 @@ pub fn run_on(
     ftl.save()?;
     let (_, recovery) = PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error)?;
     let recovery = recovery.steps.iter().map(|step| (step.name.to_owned(), seconds(step))).collect();
-    let spare_reads = (spares - spares_before) as f64 / writes as f64;
-    Ok(Measured { traffic, spare_reads, ram, recovery, rate, memory_bytes })
+    let spare_reads = (spare_reads_after - spare_reads_before) as f64 / writes as f64;
+    Ok(Measurement { traffic, spare_reads, ram, recovery, rate, memory_bytes })
 }
 
 #[cfg(test)]
@@ -203,7 +201,7 @@ mod tests {
 
     #[test]
     fn gecko_writes_less_for_validity_than_a_bitmap_in_flash() {
-        let length = Run { warm_up: 1.0, measured: 0.5 };
+        let length = WriteVolume { warm_up: 1.0, measured: 0.5 };
         let run = |kind| run_on(&settings(kind, 1 << 9).unwrap(), (1 << 9, PAGES_PER_BLOCK), length).unwrap();
         let (gecko, bitmap) = (run("gecko"), run("mu_ftl"));
         assert!(gecko.amplification()[2] < 0.2 * bitmap.amplification()[2]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceReader, TraceWriter, WriteOptions};
 
 /// Number of requests read at a time.
-const AT_ONCE: usize = 1 << 16;
+const READ_BATCH: usize = 1 << 16;
 
 /// Label that connects a line of the table with its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,25 +22,25 @@ pub struct Label {
 }
 
 /// Description of a recording, a line of the table. The label is among its columns.
-pub trait Known: Clone + Serialize + DeserializeOwned {
+pub trait RecordingInfo: Clone + Serialize + DeserializeOwned {
     /// Returns the label that connects the description with its requests.
     fn label(&self) -> Label;
 
     /// Returns the same description with another label.
-    fn labelled(self, label: Label) -> Self;
+    fn with_label(self, label: Label) -> Self;
 
     /// Returns the name for error messages.
     fn name(&self) -> String;
 
     /// True if the figures of the description agree with the requests.
-    fn is_of(&self, requests: &RequestBatch) -> bool;
+    fn matches(&self, requests: &RequestBatch) -> bool;
 }
 
 /// A recording.
 #[derive(Clone, Debug)]
 pub struct Recording<K> {
     /// Description of the recording.
-    pub known: K,
+    pub info: K,
     /// Requests to the disk, without times, which depend on the recording machine.
     pub requests: RequestBatch,
 }
@@ -77,18 +77,22 @@ fn checksum(requests: &RequestBatch) -> String {
 /// # Errors
 ///
 /// As for writing files.
-pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -> Result<(), Failure> {
+pub fn write<K: RecordingInfo>(
+    recordings: &[Recording<K>],
+    folder: &Path,
+    name: &str,
+) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     let [trace, table] = paths(folder, name);
     let mut trace = TraceWriter::create(trace, &WriteOptions::named("wearwell-csv"))?;
     let mut lines = csv::Writer::from_writer(Vec::new());
-    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+    for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
         let mut requests = requests.clone();
         requests.volume.fill(label.volume);
         requests.time_ns.fill(0);
         trace.write_batch(&requests)?;
-        lines.serialize(known.clone().labelled(label))?;
+        lines.serialize(known.clone().with_label(label))?;
     }
     trace.finish()?;
     // Written last: if the table exists, the trace is complete.
@@ -100,27 +104,27 @@ pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -
 /// # Errors
 ///
 /// Returns an error if requests and description disagree.
-pub fn read<K: Known>(
+pub fn read<K: RecordingInfo>(
     name: &str,
     trace: impl Read + Send + 'static,
     table: &str,
 ) -> Result<Vec<Recording<K>>, Failure> {
-    let known =
+    let infos =
         csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect::<Result<Vec<K>, _>>()?;
-    let of = |known| Recording { known, requests: RequestBatch::default() };
-    let mut recordings: Vec<Recording<K>> = known.into_iter().map(of).collect();
+    let recording_of = |known| Recording { info: known, requests: RequestBatch::default() };
+    let mut recordings: Vec<Recording<K>> = infos.into_iter().map(recording_of).collect();
     let mut reader = TraceReader::new(&format!("{name}.csv.xz"), trace, &ReadOptions::default())?;
-    let mut some = RequestBatch::default();
-    while reader.read_batch(&mut some, AT_ONCE)? > 0 {
-        for at in 0..some.len() {
-            let request = some.get(at);
+    let mut batch = RequestBatch::default();
+    while reader.read_batch(&mut batch, READ_BATCH)? > 0 {
+        for at in 0..batch.len() {
+            let request = batch.get(at);
             let recording = recordings.get_mut(request.volume as usize);
             recording.ok_or_else(|| format!("{name}.csv has too few rows"))?.requests.push(&request);
         }
     }
-    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+    for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
-        if known.label() != label || !known.is_of(requests) {
+        if known.label() != label || !known.matches(requests) {
             return Err(format!("{name}.csv.xz: {} is not what was recorded", known.name()).into());
         }
     }
@@ -134,32 +138,32 @@ mod tests {
     use wearwell_trace::Request;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    struct Line {
+    struct TestInfo {
         volume: u32,
         requests: usize,
         checksum: String,
         written_bytes: u64,
     }
 
-    impl Known for Line {
+    impl RecordingInfo for TestInfo {
         fn label(&self) -> Label {
             Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
         }
 
-        fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
-            Line { volume, requests, checksum, ..self }
+        fn with_label(self, Label { volume, requests, checksum }: Label) -> Self {
+            TestInfo { volume, requests, checksum, ..self }
         }
 
         fn name(&self) -> String {
             "line".to_owned()
         }
 
-        fn is_of(&self, requests: &RequestBatch) -> bool {
+        fn matches(&self, requests: &RequestBatch) -> bool {
             self.written_bytes == written_bytes(requests, 0)
         }
     }
 
-    fn recording(offsets: &[u64]) -> Recording<Line> {
+    fn recording(offsets: &[u64]) -> Recording<TestInfo> {
         let mut requests = RequestBatch::default();
         for offset_bytes in offsets {
             let (time_ns, length_bytes) = (*offset_bytes, 4096);
@@ -173,10 +177,13 @@ mod tests {
             });
         }
         let written_bytes = written_bytes(&requests, 0);
-        Recording { known: Line { volume: 0, requests: 0, checksum: String::new(), written_bytes }, requests }
+        Recording {
+            info: TestInfo { volume: 0, requests: 0, checksum: String::new(), written_bytes },
+            requests,
+        }
     }
 
-    fn read_from(folder: &Path) -> Result<Vec<Recording<Line>>, Failure> {
+    fn read_from(folder: &Path) -> Result<Vec<Recording<TestInfo>>, Failure> {
         let [trace, table] = paths(folder, "all");
         read("all", std::fs::File::open(trace)?, &std::fs::read_to_string(table)?)
     }
@@ -186,9 +193,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recordings = [recording(&[0, 8192]), recording(&[4096])];
         write(&recordings, folder.path(), "all").unwrap();
-        let back = read_from(folder.path()).unwrap();
-        assert_eq!(back.iter().map(|one| one.requests.len()).collect::<Vec<_>>(), [2, 1]);
-        assert_eq!(back[0].requests.offset_bytes, recordings[0].requests.offset_bytes);
+        let read_back = read_from(folder.path()).unwrap();
+        assert_eq!(read_back.iter().map(|one| one.requests.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(read_back[0].requests.offset_bytes, recordings[0].requests.offset_bytes);
 
         let [_, table] = paths(folder.path(), "all");
         let text = std::fs::read_to_string(&table).unwrap();
@@ -204,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_changes_the_checksum() {
+    fn checksum_changes_with_any_field() {
         let mut requests = recording(&[0, 4096, 8192]).requests;
         let before = checksum(&requests);
         requests.offset_bytes[1] += 4096;

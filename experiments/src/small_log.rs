@@ -57,17 +57,17 @@ impl SmallLog {
     }
 
     /// Returns the number of blocks that trimmed ranges extended into.
-    pub fn blocks_hit(&self) -> u64 {
+    pub fn trim_touched_blocks(&self) -> u64 {
         self.report().scatter.blocks
     }
 
     /// Returns the number of pages copied by cleaning so far.
-    pub fn copied(&self) -> u64 {
+    pub fn copied_pages(&self) -> u64 {
         self.report().counters.outgoing(Cause::Cleaning, Operation::Write)
     }
 
     /// Returns how many of the pages were copied since they were written.
-    pub fn copied_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
+    pub fn copied_pages_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
         self.0.moved_pages(&pages.into_iter().map(Lpn).collect::<Vec<_>>())
     }
 
@@ -83,11 +83,11 @@ mod tests {
     use super::SmallLog;
 
     #[test]
-    fn a_trim_across_a_border_leaves_two_blocks_partly_valid() {
+    fn trim_across_block_boundary_leaves_two_blocks_partly_valid() {
         let mut log = SmallLog::new(12, 64).unwrap();
         log.write(0..64).unwrap();
         log.trim(20..28).unwrap();
-        assert_eq!((log.blocks_hit(), log.partly_valid(), log.copied()), (2, vec![4, 4], 0));
-        assert_eq!(log.copied_of(0..64), 0);
+        assert_eq!((log.trim_touched_blocks(), log.partly_valid(), log.copied_pages()), (2, vec![4, 4], 0));
+        assert_eq!(log.copied_pages_of(0..64), 0);
     }
 }

@@ -33,12 +33,12 @@ impl Table {
 
     /// Writes the table as data of the session's item, to a file of this name.
     pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        session.leave(name, "csv", &self.to_csv(session.command()))
+        session.write_file(name, "csv", &self.to_csv(session.command()))
     }
 
     /// Writes the table, and marks it as one for people.
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        session.show(name);
+        session.mark_published(name);
         self.write(session, name)
     }
 }
@@ -55,11 +55,11 @@ impl Row {
     /// # Errors
     ///
     /// Returns an error if the column is missing.
-    pub fn of(&self, column: &str) -> Result<&str, Failure> {
-        let place = self.columns.iter().position(|name| name == column);
-        place.and_then(|place| self.fields.get(place)).ok_or_else(|| {
-            let there: Vec<&str> = self.columns.iter().collect();
-            format!("no column `{column}`; there are {}", there.join(", ")).into()
+    pub fn field(&self, column: &str) -> Result<&str, Failure> {
+        let index = self.columns.iter().position(|name| name == column);
+        index.and_then(|place| self.fields.get(place)).ok_or_else(|| {
+            let names: Vec<&str> = self.columns.iter().collect();
+            format!("no column `{column}`; there are {}", names.join(", ")).into()
         })
     }
 
@@ -69,12 +69,12 @@ impl Row {
     ///
     /// Returns an error if the column is missing or has no number.
     pub fn number(&self, column: &str) -> Result<f64, Failure> {
-        let text = self.of(column)?;
+        let text = self.field(column)?;
         text.parse().map_err(|_| format!("column `{column}` has \"{text}\", which is no number").into())
     }
 
     /// Returns all columns and all fields.
-    pub fn parts(&self) -> (Vec<&str>, Vec<&str>) {
+    pub fn columns_and_fields(&self) -> (Vec<&str>, Vec<&str>) {
         (self.columns.iter().collect(), self.fields.iter().collect())
     }
 }
@@ -84,7 +84,7 @@ impl Row {
 /// # Errors
 ///
 /// Returns an error if the table is missing or unreadable.
-pub fn read(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
+pub fn read_table(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
     let path = folder.join(format!("{name}.csv"));
     let failed = |error: csv::Error| format!("{}: {error}", path.display());
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(&path).map_err(failed)?;
@@ -103,7 +103,7 @@ mod tests {
     use super::Table;
 
     #[test]
-    fn the_command_stands_above_the_fields() {
+    fn csv_starts_with_command_comment() {
         let mut table = Table::new(&["b", "WA"]);
         table.push(vec!["16".into(), "4.5".into()]);
         assert_eq!(table.to_csv("make it"), "# make it\nb,WA\n16,4.5\n");

@@ -2,7 +2,9 @@
 
 use crate::Failure;
 use rayon::prelude::*;
-use wearwell_theory::mean_field::{Beginning, MeanField, PathPoint, SteadyState, Structure, optimal_choices};
+use wearwell_theory::mean_field::{
+    InitialState, MeanField, PathPoint, SteadyState, Structure, optimal_choices,
+};
 use wearwell_theory::selection::{DChoices, GreedyLimit, Selection};
 use wearwell_theory::{Classes, Drive, OptimalChoices};
 
@@ -59,7 +61,12 @@ impl Model {
     }
 
     /// Returns the path from `from` over `drive_writes`, at `points` equal distances.
-    pub fn path(&self, from: Beginning, drive_writes: f64, points: usize) -> Result<Vec<PathPoint>, Failure> {
+    pub fn path(
+        &self,
+        from: InitialState,
+        drive_writes: f64,
+        points: usize,
+    ) -> Result<Vec<PathPoint>, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         let selection = self.policy.selection()?;
         let model = MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?;
@@ -67,9 +74,9 @@ impl Model {
     }
 
     /// Returns the write amplification with every `d` from 1 to `most`, and the best `d`.
-    pub fn scan(&self, most: u32) -> Result<OptimalChoices, Failure> {
+    pub fn scan(&self, max_choices: u32) -> Result<OptimalChoices, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
-        Ok(optimal_choices(drive, &self.classes()?, self.structure, most)?)
+        Ok(optimal_choices(drive, &self.classes()?, self.structure, max_choices)?)
     }
 
     /// Returns the classes of the load; a single one if its writes are uniform.
@@ -79,12 +86,12 @@ impl Model {
     }
 }
 
-/// Returns the result of `ask` for each model, in order.
-pub fn of_all<T: Send>(
+/// Returns the result of `solve` for each model, in order.
+pub fn solve_all<T: Send>(
     models: &[Model],
-    ask: impl Fn(&Model) -> Result<T, Failure> + Send + Sync,
+    solve: impl Fn(&Model) -> Result<T, Failure> + Send + Sync,
 ) -> Result<Vec<T>, Failure> {
-    models.par_iter().with_max_len(1).map(ask).collect()
+    models.par_iter().with_max_len(1).map(solve).collect()
 }
 
 #[cfg(test)]
@@ -92,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scans_and_single_answers_agree() {
+    fn scan_equals_single_solutions() {
         let model = Model {
             structure: Structure::Double,
             pages_per_block: 8,
@@ -101,8 +108,8 @@ mod tests {
             load: (0.8, 0.2),
         };
         let scan = model.scan(4).unwrap().scan;
-        let alone = of_all(&[model], Model::steady_state).unwrap();
-        assert!((scan[2].write_amplification - alone[0].write_amplification).abs() < 1e-9);
+        let single = solve_all(&[model], Model::steady_state).unwrap();
+        assert!((scan[2].write_amplification - single[0].write_amplification).abs() < 1e-9);
         assert_eq!(Model { load: (0.2, 0.2), ..model }.classes().unwrap().count(), 1);
     }
 }

@@ -61,11 +61,11 @@ pub struct Trace {
 }
 
 /// Returns the traces in the folder of `WEARWELL_TRACES`, in the order of the list.
-pub fn there(session: &Session) -> Vec<Trace> {
+pub fn available(session: &Session) -> Vec<Trace> {
     let Some(folder) = session.traces() else { return Vec::new() };
-    let there = TRACES.iter().map(|(name, file, format)| (name, folder.join(file), format));
-    let there = there.filter(|(_, path, _)| path.is_file());
-    there
+    let available = TRACES.iter().map(|(name, file, format)| (name, folder.join(file), format));
+    let available = available.filter(|(_, path, _)| path.is_file());
+    available
         .map(|(name, path, format)| Trace {
             name,
             toml: format!(

@@ -4,10 +4,10 @@
 use crate::Failure;
 use crate::session::Session;
 use crate::table::{Table, number};
-use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
+use crate::validity_probe::{FlashIo, Probe, StoreIo, TrackedStore};
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
@@ -53,20 +53,20 @@ impl Drive {
 
 /// Amount of random writes after the sequential fill, in drive writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Length {
+pub struct WriteVolume {
     /// Total drive writes.
     pub drive_writes: f64,
     /// Measured part, at the end.
     pub measured: f64,
 }
 
-impl Length {
+impl WriteVolume {
     /// Reads the values of the register for a drive; half as long from 2^21 blocks on.
-    fn of(session: &Session, drive: &Drive) -> Result<Length, Failure> {
-        let of_large = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
-        Ok(Length {
-            drive_writes: of_large * session.assumed("geckoftl/stores-drive-writes")?,
-            measured: session.assumed("geckoftl/stores-measured")?,
+    fn from_session(session: &Session, drive: &Drive) -> Result<WriteVolume, Failure> {
+        let scale = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
+        Ok(WriteVolume {
+            drive_writes: scale * session.assumed_value("geckoftl/stores-drive-writes")?,
+            measured: session.assumed_value("geckoftl/stores-measured")?,
         })
     }
 }
@@ -140,7 +140,7 @@ pub struct Cost {
     /// The drive.
     pub drive: Drive,
     /// Amount of writes.
-    pub length: Length,
+    pub length: WriteVolume,
     /// The store.
     pub store: Store,
     /// Reads and writes caused by pages that the application invalidates.
@@ -221,19 +221,19 @@ impl Cost {
 type Log = LogStore<Probe, PageTable, Box<dyn VictimPolicy>, Frontiers>;
 
 /// A drive under writes, with attached stores.
-struct Bench {
+struct ProbedDrive {
     log: Log,
     random: Random,
     logical_pages: u32,
 }
 
-impl Bench {
+impl ProbedDrive {
     fn new(drive: &Drive, stores: &[Store]) -> Result<Self, Failure> {
         let seed = Seed(1);
         let (blocks, pages_per_block) = (1 << drive.log2_blocks, drive.pages_per_block);
         let logical_pages = drive.logical_pages();
         let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), seed);
-        let tracked = stores.iter().map(|store| Ok(Tracked::new(store.build(drive)?)));
+        let tracked = stores.iter().map(|store| Ok(TrackedStore::new(store.build(drive)?)));
         let probe = Probe::new(nand, tracked.collect::<Result<_, Failure>>()?);
         let size = StoreSize { blocks, pages_per_block, logical_pages, seed };
         let log = LogStore::new(
@@ -243,7 +243,7 @@ impl Bench {
             VictimConfig::default().build_boxed(&size)?,
             Frontiers::single(),
         )?;
-        Ok(Bench { log, random: seed.of("application").random(), logical_pages })
+        Ok(ProbedDrive { log, random: seed.derive("application").random(), logical_pages })
     }
 
     /// Writes each page once, in order.
@@ -258,20 +258,20 @@ impl Bench {
         Ok(())
     }
 
-    fn draw(&mut self) -> [Lpn; BATCH] {
+    fn draw_batch(&mut self) -> [Lpn; BATCH] {
         let pages = u64::from(self.logical_pages);
-        let batch = std::array::from_fn(|_| Lpn(below(&mut self.random, pages) as u32));
-        batch.iter().for_each(|page| self.log.foresee(*page, false));
+        let batch = std::array::from_fn(|_| Lpn(random_below(&mut self.random, pages) as u32));
+        batch.iter().for_each(|page| self.log.prefetch(*page, false));
         batch
     }
 
     /// Writes uniformly random pages, at least this many drive writes; returns the number of pages.
     fn write(&mut self, drive_writes: f64) -> Result<u64, Failure> {
         let batches = (drive_writes * f64::from(self.logical_pages) / BATCH as f64).ceil() as u64;
-        let mut next = self.draw();
+        let mut next = self.draw_batch();
         for _ in 0..batches {
-            let batch = std::mem::replace(&mut next, self.draw());
-            batch.iter().for_each(|page| self.log.foresee(*page, true));
+            let batch = std::mem::replace(&mut next, self.draw_batch());
+            batch.iter().for_each(|page| self.log.prefetch(*page, true));
             let mut sorted = batch;
             sorted.sort_unstable();
             // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate batches.
@@ -283,8 +283,8 @@ impl Bench {
         Ok(batches * BATCH as u64)
     }
 
-    fn spent(&self) -> Vec<Spent> {
-        self.log.medium().tracked().iter().map(Tracked::spent).collect()
+    fn spent(&self) -> Vec<StoreIo> {
+        self.log.medium().stores().iter().map(TrackedStore::io).collect()
     }
 }
 
@@ -295,11 +295,12 @@ impl Bench {
 /// As for one drive, and [`crate::session::Interrupted`].
 pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
     let of_drive = |(drive, stores): &(Drive, Vec<Store>)| -> Result<_, Failure> {
-        Ok((*drive, stores.clone(), Length::of(session, drive)?))
+        Ok((*drive, stores.clone(), WriteVolume::from_session(session, drive)?))
     };
     let points = drives.iter().map(of_drive).collect::<Result<Vec<_>, _>>()?;
-    let found = session
-        .each("cost of validity", &points, |(drive, stores, length)| measure(*drive, stores, *length))?;
+    let found = session.compute_each("cost of validity", &points, |(drive, stores, length)| {
+        measure(*drive, stores, *length)
+    })?;
     Ok(found.concat())
 }
 
@@ -308,20 +309,20 @@ pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<
 /// # Errors
 ///
 /// Returns an error for sizes that the drive or a store does not support.
-fn measure(drive: Drive, stores: &[Store], length: Length) -> Result<Vec<Cost>, Failure> {
-    let mut bench = Bench::new(&drive, stores)?;
-    bench.fill()?;
-    bench.write(length.drive_writes - length.measured)?;
-    let (before, erases) = (bench.spent(), bench.log.medium().erases());
-    let writes = bench.write(length.measured)?;
+fn measure(drive: Drive, stores: &[Store], length: WriteVolume) -> Result<Vec<Cost>, Failure> {
+    let mut drive_under_test = ProbedDrive::new(&drive, stores)?;
+    drive_under_test.fill()?;
+    drive_under_test.write(length.drive_writes - length.measured)?;
+    let (before, erases) = (drive_under_test.spent(), drive_under_test.log.medium().erases());
+    let writes = drive_under_test.write(length.measured)?;
     let per_interval = INTERVAL / writes as f64;
-    let cleanings = (bench.log.medium().erases() - erases) as f64 * per_interval;
+    let cleanings = (drive_under_test.log.medium().erases() - erases) as f64 * per_interval;
     let between = |before: FlashIo, after: FlashIo| {
         [after.reads - before.reads, after.writes - before.writes].map(|pages| pages as f64 * per_interval)
     };
-    let pairs = before.iter().zip(bench.log.medium().tracked());
+    let pairs = before.iter().zip(drive_under_test.log.medium().stores());
     let costs = stores.iter().zip(pairs).map(|(store, (before, tracked))| {
-        let after = tracked.spent();
+        let after = tracked.io();
         Ok(Cost {
             drive,
             length,
@@ -351,7 +352,7 @@ mod tests {
     fn stores_agree_with_the_engine_about_valid_pages() {
         let two_way = Store::Gecko { size_ratio: 3, partitions: 1, multiway: false };
         let stores = [Store::Bitmap, Store::gecko(2), Store::gecko(64), two_way];
-        let mut bench = Bench::new(&SMALL, &stores).unwrap();
+        let mut bench = ProbedDrive::new(&SMALL, &stores).unwrap();
         bench.fill().unwrap();
         for _ in 0..20 {
             bench.write(0.3).unwrap();
@@ -361,7 +362,7 @@ mod tests {
                 let block = directory.block_of(page).unwrap();
                 valid[block.index()][directory.page_in_block(page).unwrap() as usize] = true;
             }
-            for tracked in bench.log.medium().tracked() {
+            for tracked in bench.log.medium().stores() {
                 for block in (0..256).map(BlockId) {
                     let mut invalid = PageSet::new(64);
                     tracked.peek(block, &mut invalid);
@@ -376,15 +377,15 @@ mod tests {
     }
 
     #[test]
-    fn the_bitmap_costs_a_read_and_a_write_each_time() {
-        let length = Length { drive_writes: 2.0, measured: 0.5 };
+    fn flash_bitmap_costs_one_read_and_one_write_per_update() {
+        let length = WriteVolume { drive_writes: 2.0, measured: 0.5 };
         let [bitmap, gecko]: [Cost; 2] =
             measure(SMALL, &[Store::Bitmap, Store::gecko(2)], length).unwrap().try_into().unwrap();
         assert_eq!(bitmap.updates, [INTERVAL; 2]);
         assert_eq!(bitmap.queries, [bitmap.cleanings, 0.0]);
         assert_eq!(bitmap.erases, [bitmap.cleanings; 2]);
-        let wanted = 1.1 * (1.0 + bitmap.cleanings / INTERVAL) + bitmap.cleanings / INTERVAL / DELTA;
-        assert!((bitmap.write_amplification() - wanted).abs() < 1e-9);
-        assert!(gecko.queries[1] == 0.0 && gecko.write_amplification() < 0.1 * wanted);
+        let expected = 1.1 * (1.0 + bitmap.cleanings / INTERVAL) + bitmap.cleanings / INTERVAL / DELTA;
+        assert!((bitmap.write_amplification() - expected).abs() < 1e-9);
+        assert!(gecko.queries[1] == 0.0 && gecko.write_amplification() < 0.1 * expected);
     }
 }

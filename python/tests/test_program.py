@@ -24,7 +24,7 @@ JOURNAL = "finished/gecko_checkpoints.jsonl"
 
 
 @pytest.fixture
-def answering(tmp_path, program, monkeypatch):
+def fake_program(tmp_path, program, monkeypatch):
     """A cluster whose workers have the program."""
     monkeypatch.setenv(_program.PROGRAM, program)
     with started(tmp_path) as cluster:
@@ -48,7 +48,7 @@ def points(output):
 
 
 @contextlib.contextmanager
-def once_there_are(count, output, action):
+def when_points_exist(count, output, action):
     """Run an action once a number of points is stored."""
 
     def wait():
@@ -64,10 +64,10 @@ def once_there_are(count, output, action):
 
 
 @dasks
-def test_a_cluster_reproduces_the_same_also_if_a_worker_is_killed(tmp_path, answering, program):
+def test_cluster_with_killed_worker_gives_equal_results(tmp_path, answering, program):
     here, there = tmp_path / "here", tmp_path / "there"
     alone = command(program, *WORDS, "--output", here)
-    with once_there_are(2, there, lambda: answering.workers[0].send_signal(signal.SIGKILL)):
+    with when_points_exist(2, there, lambda: answering.workers[0].send_signal(signal.SIGKILL)):
         spread = command(program, *WORDS, "--output", there, "--dask", answering.address)
     assert (alone.returncode, spread.returncode) == (0, 0), alone.stderr + spread.stderr
     assert answering.workers[0].wait(10) == -signal.SIGKILL
@@ -83,7 +83,7 @@ def test_a_cluster_reproduces_the_same_also_if_a_worker_is_killed(tmp_path, answ
 @dasks
 def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, answering, program):
     there, words = tmp_path / "there", [*WORDS, "--output", tmp_path / "there"]
-    with once_there_are(2, there, lambda: answering.scheduler.send_signal(signal.SIGKILL)):
+    with when_points_exist(2, there, lambda: answering.scheduler.send_signal(signal.SIGKILL)):
         lost = command(program, *words, "--dask", answering.address)
     assert lost.returncode == 1, lost.stdout
     assert f"{ITEM}: --dask {answering.address}: " in lost.stderr
@@ -113,7 +113,7 @@ SAYS = 'print(\'{"build": "0.0.9 ab"}\', flush=True)\nsys.stdin.readline()\n'
 
 
 @dasks
-def test_workers_with_another_build_answer_nothing(tmp_path, program, monkeypatch):
+def test_workers_with_other_build_compute_nothing(tmp_path, program, monkeypatch):
     monkeypatch.setenv(_program.PROGRAM, str(script(tmp_path, SAYS)))
     with started(tmp_path, 1) as cluster:
         refused = command(program, *WORDS, "--output", tmp_path / "there", "--dask", cluster.address)
@@ -160,7 +160,7 @@ def test_missing_program_is_reported_by_name(tmp_path, monkeypatch):
         _program.build()
 
 
-def alive(process):
+def is_alive(process):
     """Return whether a process runs or still has not ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -168,7 +168,7 @@ def alive(process):
         return False
 
 
-def test_program_ends_when_its_worker_is_killed(program, monkeypatch):
+def test_program_ends_with_killed_worker(program, monkeypatch):
     monkeypatch.setenv(_program.PROGRAM, program)
     version, _, digest = _program.build().partition(" ")
     assert version == ww.__version__
@@ -189,10 +189,10 @@ def test_program_ends_when_its_worker_is_killed(program, monkeypatch):
         if (now := children.read_text().strip()) != seen:
             seen, since = now, time.monotonic()
         time.sleep(0.05)
-    assert alive(seen)
+    assert is_alive(seen)
     worker.kill()
     worker.wait()
     begin = time.monotonic()
-    while alive(seen) and time.monotonic() - begin < 20:
+    while is_alive(seen) and time.monotonic() - begin < 20:
         time.sleep(0.05)
-    assert not alive(seen)
+    assert not is_alive(seen)

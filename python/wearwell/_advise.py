@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making, one_place
-from ._plain import MOST, whole, words
-from ._source import ScenarioLike, blame, scenario_dict
+from ._executors import ExecutorLike, refuse_threads_with_executor, run_function
+from ._plain import MAX_COUNT, checked_integer, checked_names
+from ._source import ScenarioLike, add_origin, scenario_dict
 from ._sweep import open_store
 
 if TYPE_CHECKING:
@@ -74,19 +74,19 @@ def advise(
     """
     import pandas as pd
 
-    one_place(threads, executor)
-    with blame(scenario):
+    refuse_threads_with_executor(threads, executor)
+    with add_origin(scenario):
         given = json.dumps(scenario_dict(scenario))
         text = _core.advise(
             given,
-            only=words("only", only),
-            replicas=whole("replicas", replicas, least=0, most=MOST),
-            depth=whole("depth", depth, least=0, most=MOST),
+            only=checked_names("only", only),
+            replicas=checked_integer("replicas", replicas, least=0, most=MAX_COUNT),
+            depth=checked_integer("depth", depth, least=0, most=MAX_COUNT),
             quick=bool(quick),
-            threads=None if threads is None else whole("threads", threads),
+            threads=None if threads is None else checked_integer("threads", threads),
             progress=progress,
             store=None if store is None else open_store(store),
-            executor=None if executor is None else making(executor),
+            executor=None if executor is None else run_function(executor),
         )
     advice = json.loads(text)
     table = pd.DataFrame(advice["rows"], columns=advice["columns"])

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ._errors import ParameterError
-from ._extras import need
+from ._extras import import_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def style(width: Width = "column") -> Iterator[None]:
     width : {"column", "page"} or float
         Width of new figures, by name or in inches.
     """
-    need("matplotlib", "plot")
+    import_extra("matplotlib", "plot")
     import matplotlib as mpl
     from cycler import cycler
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making, one_place
-from ._plain import MOST, whole
-from ._source import ScenarioLike, blame, scenario_dict
+from ._executors import ExecutorLike, refuse_threads_with_executor, run_function
+from ._plain import MAX_COUNT, checked_integer
+from ._source import ScenarioLike, add_origin, scenario_dict
 from ._sweep import open_store
 
 if TYPE_CHECKING:
@@ -77,19 +77,19 @@ def limit(
     """
     import pandas as pd
 
-    one_place(threads, executor)
-    with blame(scenario):
+    refuse_threads_with_executor(threads, executor)
+    with add_origin(scenario):
         text = _core.limit(
             json.dumps(scenario_dict(scenario)),
-            placements=_listed("placements", placements),
-            victims=_listed("victims", victims),
+            placements=_as_json_list("placements", placements),
+            victims=_as_json_list("victims", victims),
             all_pairs=bool(all_pairs),
-            replicas=whole("replicas", replicas, most=MOST),
+            replicas=checked_integer("replicas", replicas, most=MAX_COUNT),
             quick=bool(quick),
-            threads=None if threads is None else whole("threads", threads),
+            threads=None if threads is None else checked_integer("threads", threads),
             progress=progress,
             store=None if store is None else open_store(store),
-            executor=None if executor is None else making(executor),
+            executor=None if executor is None else run_function(executor),
         )
     found = json.loads(text)
     table = pd.DataFrame(found["rows"], columns=found["columns"])
@@ -98,7 +98,7 @@ def limit(
     return table
 
 
-def _listed(name: str, values: Sequence[str | Mapping[str, Any]] | None) -> str | None:
+def _as_json_list(name: str, values: Sequence[str | Mapping[str, Any]] | None) -> str | None:
     """Return names and tables as JSON."""
     if values is None:
         return None

@@ -12,7 +12,7 @@ from ._errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-OWN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
+SINGLE_RUN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
 """Figures with an interval by batch means in each single run."""
 
 
@@ -68,9 +68,9 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
         # Settings may be tables, which are compared by their text.
         groups.setdefault(tuple(map(repr, values)), (list(values), []))[1].append(at)
     rows = []
-    for chosen, places in groups.values():
-        group = table.iloc[places]
-        row: dict[str, Any] = dict(zip(settings, chosen, strict=True))
+    for settings_values, positions in groups.values():
+        group = table.iloc[positions]
+        row: dict[str, Any] = dict(zip(settings, settings_values, strict=True))
         for name in names:
             row[name], row[f"{name}_ci95"] = _mean(group, name)
         rows.append(row | {"runs": int(group[names[0]].notna().sum())})
@@ -84,7 +84,7 @@ def _mean(group: pd.DataFrame, name: str) -> tuple[float, float]:
     if not values:
         return math.nan, math.nan
     half_width = _core.ci95_half_width(values)
-    if half_width is None and name in OWN_INTERVALS and OWN_INTERVALS[name] in group:
-        own = group[OWN_INTERVALS[name]].dropna()
-        half_width = float(own.iloc[0]) if len(own) else None
+    if half_width is None and name in SINGLE_RUN_INTERVALS and SINGLE_RUN_INTERVALS[name] in group:
+        batch_interval = group[SINGLE_RUN_INTERVALS[name]].dropna()
+        half_width = float(batch_interval.iloc[0]) if len(batch_interval) else None
     return sum(values) / len(values), math.nan if half_width is None else half_width

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
-MOST = 100
+PERCENT_TOTAL = 100
 
 
 class Progress(NamedTuple):
@@ -45,9 +45,9 @@ def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
     elif progress is not True:
         raise TypeError(f"progress: True or a function is wanted, not {progress!r}")
     else:
-        with bar(MOST, "%") as show:
+        with bar(PERCENT_TOTAL, "%") as show:
             yield lambda phase, done, _, amplification: show(
-                int(done * MOST), phase if amplification is None else f"{phase}, WA {amplification:.3f}"
+                int(done * PERCENT_TOTAL), phase if amplification is None else f"{phase}, WA {amplification:.3f}"
             )
 
 

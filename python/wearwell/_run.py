@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from ._own import KEYS, PlacementLike, VictimLike, WorkloadLike, is_own, made
+from ._custom_parts import CUSTOM_PART_KEYS, PlacementLike, VictimLike, WorkloadLike, is_custom_part, part_for_run
 from ._progress import ProgressLike, reporting
-from ._source import ScenarioLike, blame, full_key, scenario_dict
+from ._source import ScenarioLike, add_origin, full_key, scenario_dict
 from .result import Result
 from .scenario import Scenario
 
@@ -78,9 +78,13 @@ def run(
     """
     given = {"ftl.victim": victim, "ftl.placement": placement, "workload": workload}
     given |= {full_key(key): value for key, value in overrides.items()}
-    with blame(scenario), reporting(progress) as report:
-        own = {KEYS[key]: value for key, value in given.items() if is_own(key, value)}
-        named = {key: value for key, value in given.items() if key not in KEYS or isinstance(value, str | Mapping)}
+    with add_origin(scenario), reporting(progress) as report:
+        own = {CUSTOM_PART_KEYS[key]: value for key, value in given.items() if is_custom_part(key, value)}
+        named = {
+            key: value
+            for key, value in given.items()
+            if key not in CUSTOM_PART_KEYS or isinstance(value, str | Mapping)
+        }
         values = scenario_dict(scenario, named)
-        parts = {role: made(role, part, values.get("seed", Scenario.seed)) for role, part in own.items()}
+        parts = {role: part_for_run(role, part, values.get("seed", Scenario.seed)) for role, part in own.items()}
         return Result._of_text(_core.run(json.dumps(values), progress=report, **parts))  # noqa: SLF001 - results are made here only

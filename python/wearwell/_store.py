@@ -55,7 +55,7 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*settings, "replica", *columns])))
 
 
-class Compacted(NamedTuple):
+class CompactionResult(NamedTuple):
     """Result of `compact_store`."""
 
     runs: int
@@ -66,7 +66,7 @@ class Compacted(NamedTuple):
     """Number of files afterwards."""
 
 
-def compact_store(path: str | os.PathLike[str]) -> Compacted:
+def compact_store(path: str | os.PathLike[str]) -> CompactionResult:
     """Merge the many files of a store into a few.
 
     The call may be interrupted at any time: no file is removed before its runs are safe in another file. Other
@@ -80,7 +80,7 @@ def compact_store(path: str | os.PathLike[str]) -> Compacted:
 
     Returns
     -------
-    Compacted
+    CompactionResult
         Numbers of runs and of files.
 
     Raises
@@ -88,4 +88,4 @@ def compact_store(path: str | os.PathLike[str]) -> Compacted:
     StoreError
         If the folder does not exist, or cannot be read, written or cleared: no run is lost.
     """
-    return Compacted(*_core.compact_store(os.fspath(path)))
+    return CompactionResult(*_core.compact_store(os.fspath(path)))

@@ -7,8 +7,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._plain import whole
-from ._source import ScenarioLike, blame, scenario_dict
+from ._plain import checked_integer
+from ._source import ScenarioLike, add_origin, scenario_dict
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -35,9 +35,9 @@ class LiveDevice:
     """
 
     def __init__(self, scenario: ScenarioLike, *, max_bytes: int = DEFAULT_MAX_BYTES, **overrides: Any) -> None:
-        with blame(scenario):
+        with add_origin(scenario):
             self._core = _core.LiveDevice(
-                json.dumps(scenario_dict(scenario, overrides)), whole("max_bytes", max_bytes, least=0)
+                json.dumps(scenario_dict(scenario, overrides)), checked_integer("max_bytes", max_bytes, least=0)
             )
 
     @property
@@ -58,17 +58,17 @@ class LiveDevice:
     def write(self, page: int, data: Buffer) -> None:
         """Write whole pages from `page` on."""
         # Converted here, because bytes() of a number would be that many zeros.
-        self._core.write(self._number(page), memoryview(data).tobytes())
+        self._core.write(self._checked_page(page), memoryview(data).tobytes())
 
     def read(self, page: int, count: int = 1) -> bytes:
         """Read `count` pages from `page` on."""
-        return self._core.read(self._number(page), self._number(count))
+        return self._core.read(self._checked_page(page), self._checked_page(count))
 
     def trim(self, page: int, count: int = 1) -> None:
         """Discard `count` pages from `page` on."""
-        self._core.trim(self._number(page), self._number(count))
+        self._core.trim(self._checked_page(page), self._checked_page(count))
 
-    def _number(self, value: int) -> int:
+    def _checked_page(self, value: int) -> int:
         """Return a page number or count, limited to the range of the compiled half, which checks it further."""
         number = operator.index(value)
         if not -1 << 62 < number < 1 << 62:

@@ -133,8 +133,8 @@ def smart(
     ParameterError
         If a figure is impossible, or contradicts another.
     """
-    later = _named(report, "report")
-    earlier = None if since is None else _named(since, "since")
+    later = _report_text(report, "report")
+    earlier = None if since is None else _report_text(since, "since")
     return _record(_core.drive_smart(_text(figures), later, earlier, days))
 
 
@@ -166,7 +166,7 @@ def _record(text: str) -> Record:
     return json.loads(text, object_pairs_hook=Record)  # type: ignore[no-any-return]
 
 
-def _named(report: Report, name: str) -> tuple[str, str]:
+def _report_text(report: Report, name: str) -> tuple[str, str]:
     """Return the report's name for messages, and its text."""
     if isinstance(report, str | PathLike):
         path = fspath(report)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import _html
 from ._drawing import Course, draw_course
-from ._extras import need
+from ._extras import import_extra
 from ._page import run_document, write_page
 from ._record import Record
 
@@ -161,7 +161,7 @@ class Result:
 
     def to_polars(self, table: str = "windows") -> pl.DataFrame:
         """Return ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
-        need("polars", "polars")
+        import_extra("polars", "polars")
         import polars as pl
 
         rows = {"windows": self._data.windows, "layers": self._layer_rows()}

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._extras import need
+from ._extras import import_extra
 from ._listing import list_formats as formats
-from ._plain import option_text, whole
+from ._plain import checked_integer, option_text
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -86,7 +86,7 @@ class Reader:
 
     def to_polars(self) -> pl.DataFrame:
         """Return the rest of the trace as one Polars frame; operations by name."""
-        need("polars", "polars")
+        import_extra("polars", "polars")
         import polars as pl
 
         frame = pl.DataFrame(self._columns())
@@ -148,7 +148,7 @@ def open(  # noqa: A001 - trace.open says what it is
         skip_bad=skip_bad,
         volumes=None if volumes is None else list(volumes),
         options=_options(options),
-        batch_requests=whole("batch_requests", batch_requests, least=0),
+        batch_requests=checked_integer("batch_requests", batch_requests, least=0),
     )
     return Reader(core)
 
@@ -180,7 +180,7 @@ def describe(
     """
     reader = open(path, format, **options)
     core = reader._core  # noqa: SLF001 - its own kind
-    size = whole("page_bytes", page_bytes, least=0)
+    size = checked_integer("page_bytes", page_bytes, least=0)
     return json.loads(  # type: ignore[no-any-return]
         _core.describe_trace(core, page_bytes=size, stack_distance=stack_distance, sample=sample)
     )

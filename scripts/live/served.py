@@ -13,7 +13,7 @@ from mounted import Failure, run
 from sources import Missing
 
 # How long a server may take to come back: it does everything once more that its image has.
-PATIENCE_S = 300
+TIMEOUT_S = 300
 
 SCENARIO = """\
 [device]
@@ -38,7 +38,7 @@ GUEST = {
 MODULES = "/usr/lib/uml/modules"
 
 
-def need(*programs):
+def require_tools(*programs):
     """Say which of these are not here."""
     paths = os.environ["PATH"] + ":/usr/sbin:/sbin"
     absent = [program for program in programs if shutil.which(program, path=paths) is None]
@@ -50,7 +50,7 @@ def need(*programs):
 
 def wait_for(true, said, process):
     """Wait until something is so, as long as a process lives; `said` returns what it has said."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     while not true():
         if process.poll() is not None or time.monotonic() > until:
             raise Failure(f"{process.args[0]} did not come: {said()}")
@@ -61,7 +61,7 @@ class Drive:
     """A drive of so many MiB in an image, served as a file."""
 
     def __init__(self, binary, ftl, mib):
-        need("umount")
+        require_tools("umount")
         self.binary = binary
         self.ftl = ftl
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wearwell-live-"))
@@ -78,9 +78,9 @@ class Drive:
         """Serve it, from its image if there is one already."""
         command = [self.binary, "serve", self.scenario, "--fuse", self.shown, "--image", self.folder / "image"]
         self.server = subprocess.Popen([str(part) for part in command], stdout=self.log, stderr=self.log)
-        wait_for(self.disk.exists, self.said, self.server)
+        wait_for(self.disk.exists, self.output, self.server)
 
-    def said(self):
+    def output(self):
         """Return what the server said last."""
         self.log.seek(0)
         return self.log.read()[-2000:].decode(errors="replace").strip()
@@ -100,8 +100,8 @@ class Drive:
     def stop(self):
         """End the server as Ctrl-C does; its counts have to add up."""
         self.server.send_signal(signal.SIGINT)
-        if self.server.wait(PATIENCE_S):
-            raise Failure(f"the server ended with {self.server.returncode}: {self.said()}")
+        if self.server.wait(TIMEOUT_S):
+            raise Failure(f"the server ended with {self.server.returncode}: {self.output()}")
         self.server = None
 
     def remove(self):
@@ -112,13 +112,13 @@ class Drive:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class OnLoop:
+class LoopMount:
     """A file system of this machine's kernel on a served drive."""
 
     def __init__(self, binary, ftl, name, mib):
         self.name = name
         make, self.checker, self.options = HOST[name]
-        need(make[0], self.checker[0], "losetup")
+        require_tools(make[0], self.checker[0], "losetup")
         self.drive = Drive(binary, ftl, mib)
         self.root = self.drive.folder / "mounted"
         self.root.mkdir()
@@ -188,11 +188,11 @@ class OnLoop:
         if ended.returncode:
             raise Failure(f"umount: {ended.stdout.strip()}")
         self.detach()
-        sound(self.checker, self.drive.disk)
+        is_consistent(self.checker, self.drive.disk)
         self.drive.stop()
 
 
-def sound(checker, disk):
+def is_consistent(checker, disk):
     """Fail if a checker finds fault with a disk."""
     checked = run([*checker, disk])
     if checked.returncode or "[Fail]" in checked.stdout:

@@ -33,11 +33,11 @@ def programs(root, seed, steps):
     return made
 
 
-def main(root, seed, said, what):
+def main(root, seed, output, what):
     """Compare, and go on until the disk is gone."""
-    steps = [0] * len(KINDS) if said == "-" else [int(step) for step in said.split(",")]
+    steps = [0] * len(KINDS) if output == "-" else [int(step) for step in output.split(",")]
     working = programs(root, int(seed), steps)
-    if said != "-":
+    if output != "-":
         try:
             for program, step in zip(working, steps, strict=True):
                 program.compare(step)

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[float, int | None, float]] = {
     "writes, 16 at a time, as MQSim is set": (0.0, 16, 1.31),
     "a trace": (0.5, None, 0.0),
 }
-AS_SET = "as MQSim is set"
+AS_CONFIGURED = "as MQSim is set"
 TRACE = "page.trace"
 # Traces that are made here: requests a second, at random times. `a trace` is the one given by --trace.
 RATES = {"trace, 4,000 a second": 4_000, "trace, 40,000 a second": 40_000}
@@ -207,7 +207,7 @@ def run_mqsim(program: pathlib.Path, case: str, count: int, folder: pathlib.Path
     """Run MQSim on the files of a case; return its CPU time."""
     for old in folder.glob("requests*"):
         old.unlink()
-    device_file(folder / "drive.xml", logs, AS_SET in case)
+    device_file(folder / "drive.xml", logs, AS_CONFIGURED in case)
     workload_file(folder / "requests.xml", case, count)
     _, seconds = timed([program, "-i", "drive.xml", "-w", "requests.xml"], folder, input="\n\n")
     return seconds
@@ -219,7 +219,7 @@ def logged_responses(folder: pathlib.Path, case: str) -> dict[str, float]:
     return summary([float(line[0]) for line in lines], [float(line[1]) for line in lines], measured_share(case))
 
 
-def run_theirs(program: pathlib.Path, case: str, count: int, folder: pathlib.Path, responses: bool) -> Run:
+def run_peer(program: pathlib.Path, case: str, count: int, folder: pathlib.Path, responses: bool) -> Run:
     """Run MQSim, with `responses` a second time with its log."""
     found: dict[str, float] = {}
     if responses:
@@ -282,7 +282,7 @@ def scenario(case: str, requests: int, writes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_ours(program: str, case: str, count: int, writes: int, folder: pathlib.Path, responses: bool) -> Run:
+def run_wearwell_case(program: str, case: str, count: int, writes: int, folder: pathlib.Path, responses: bool) -> Run:
     """Run Wearwell."""
     result, run = run_wearwell(program, scenario(case, count, writes), folder)
     timing = result["timing"]

@@ -51,7 +51,7 @@ def measured(seconds: float, found: dict[int, int]) -> Run:
     return Run(seconds, page_writes, host_writes, page_writes / host_writes)
 
 
-def run_theirs(folder_of_programs: pathlib.Path, case: str, folder: pathlib.Path, requests: list[PageRequest]) -> Run:
+def run_peer(folder_of_programs: pathlib.Path, case: str, folder: pathlib.Path, requests: list[PageRequest]) -> Run:
     """Run SDCSIM."""
     for old in folder.glob("dwf*.csv"):
         old.unlink()
@@ -87,7 +87,7 @@ def scenario(case: str, requests: list[PageRequest], drive_writes: float) -> str
     )
 
 
-def run_ours(program: str, case: str, folder: pathlib.Path, requests: list[PageRequest], theirs: Run) -> Run:
+def run_wearwell_case(program: str, case: str, folder: pathlib.Path, requests: list[PageRequest], theirs: Run) -> Run:
     """Run Wearwell, with about as many host writes as SDCSIM made."""
     pages = LOAD * BLOCKS * PAGES_PER_BLOCK
     if case == "a trace":

@@ -19,7 +19,7 @@ from mounted import Failure, FileSystem
 
 BLOCK = 4096
 # What a kill under way gives: the connection is lost, in several words.
-LOST = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF, errno.EROFS}
+DISCONNECT_ERRORS = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF, errno.EROFS}
 
 # Options of the mount, and whether writes are synchronised before they count: where the kernel collects them, nothing else survives.
 MODES = {
@@ -31,7 +31,7 @@ MODES = {
 UNSYNCHRONISED = ("allow_other,writeback_cache", False)
 
 
-def mixed(found, before, after):
+def is_mixture(found, before, after):
     """Return whether each word of 8 bytes is that of before or after."""
     words = zip(*(struct.iter_unpack("<Q", block) for block in (found, before, after)), strict=True)
     return all(word in (old, new) for word, old, new in words)
@@ -115,7 +115,7 @@ class Log(Program):
             raise Failure("the log ends with what nobody wrote")
 
 
-class Newest(Program):
+class NewestData(Program):
     """Steps of which each gives one of several things a new content: which, and what."""
 
     def __init__(self, *given):
@@ -127,7 +127,7 @@ class Newest(Program):
         self.newest[self.change(step)[0]] = step
 
 
-class Overwrites(Newest):
+class Overwrites(NewestData):
     """Blocks of a file are overwritten in random order."""
 
     BLOCKS = 512
@@ -150,7 +150,7 @@ class Overwrites(Newest):
             found = content[block * BLOCK : (block + 1) * BLOCK]
             newest = self.newest.get(block)
             known = bytes(BLOCK) if newest is None else self.change(newest)[1]
-            if found != known and not (block == under_way and mixed(found, known, data)):
+            if found != known and not (block == under_way and is_mixture(found, known, data)):
                 held = struct.unpack("<Q", found[:8])[0]
                 raise Failure(f"block {block} holds step {held}, not {newest}")
 
@@ -173,7 +173,7 @@ class Mapped(Overwrites):
             os.close(file)
 
 
-class Replacements(Newest):
+class Replacements(NewestData):
     """Files are replaced by renaming another to them, as editors and databases do."""
 
     NAMES = 8
@@ -222,9 +222,9 @@ class Names(Program):
     def take(self, step):
         """Take the step. That it was taken before the kill, and only its return was lost, is no error."""
         with contextlib.suppress(*(FileExistsError, FileNotFoundError) if step == self.first else ()):
-            self.act(*self.action(step))
+            self.perform(*self.action(step))
 
-    def act(self, action, name, other):
+    def perform(self, action, name, other):
         """Do what a step does."""
         path, target = self.path(name), self.path(other)
         if action == "file":
@@ -282,7 +282,7 @@ def work(program, counter):
             counter[:8] = struct.pack("<Q", step + 1)
             program.model(step)
     except OSError as error:
-        if error.errno in LOST:
+        if error.errno in DISCONNECT_ERRORS:
             os._exit(0)
         raise
 
@@ -305,7 +305,7 @@ def killed_once(system, programs, counters, delay_s):
     system.mount()
 
 
-def settle(program, counter, known):
+def verify_after_kill(program, counter, known):
     """Bring the model to what was acknowledged, and compare; the steps that are known now."""
     (done,) = struct.unpack("<Q", counter[:8])
     for step in range(known, done):
@@ -333,7 +333,7 @@ def rounds(system, kinds, must_sync, kills, seed, delays_s=(0.002, 0.1)):
         killed_once(system, programs, counters, moments.uniform(*delays_s))
         for place, program in enumerate(programs):
             try:
-                known[place] = settle(program, counters[place], known[place])
+                known[place] = verify_after_kill(program, counters[place], known[place])
             except Failure as why:
                 (step,) = struct.unpack("<Q", counters[place][:8])
                 where = f"{system}, seed {seed}, kill {kill + 1}, {type(program).__name__}, step {step}"
@@ -360,7 +360,7 @@ def loop(settings):
     return f"{each * len(modes):,} kills under {len(PROGRAMS)} programs, {steps:,} steps acknowledged, none lost"
 
 
-def finds_a_loss(settings):
+def detects_injected_loss(settings):
     """Kill mounts whose writes do not survive until a loss is found; the number of kills that it may take is the setting."""
     try:
         mounted_rounds(settings, UNSYNCHRONISED, settings.kills, settings.seed)

@@ -11,7 +11,7 @@ import time
 
 MIB = 1 << 20
 # A mount after a kill has millions of files to look at, or a busy machine under it.
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
 class Failure(Exception):
@@ -67,7 +67,7 @@ class FileSystem:
         """Mount it, and return when it is mounted."""
         command = [self.binary, "nvmfs", "mount", *self.devices, "-o", self.options, self.root]
         self.server = subprocess.Popen([str(part) for part in command], stdout=self.log, stderr=self.log)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while not os.path.ismount(self.root):
             if self.server.poll() is not None or time.monotonic() > until:
                 self.log.seek(0)
@@ -91,7 +91,7 @@ class FileSystem:
         ended = run([self.binary, "nvmfs", "umount", self.root])
         if ended.returncode:
             raise Failure(f"umount: {ended.stdout.strip()}")
-        if self.server.wait(PATIENCE_S):
+        if self.server.wait(TIMEOUT_S):
             raise Failure(f"the server ended with {self.server.returncode}")
         self.server = None
 

@@ -22,8 +22,8 @@ FSX_MODES = {
 def pjdfstest(settings):
     """POSIX by some 8,800 cases, as root."""
     if os.geteuid() != 0:
-        raise sources.Missing("it changes owners, and must be run as root")
-    place = sources.built(sources.PJDFSTEST, settings.pjdfstest, settings.work)
+        raise sources.MissingSuite("it changes owners, and must be run as root")
+    place = sources.build(sources.PJDFSTEST, settings.pjdfstest, settings.work)
     with FileSystem(settings.binary, 64, 256) as system:
         done = run(["prove", "-j", "4", "-r", place / "tests"], cwd=system.root)
         totals = re.search(r"Files=(\d+), Tests=(\d+)", done.stdout)
@@ -40,7 +40,7 @@ def pjdfstest(settings):
 
 def fsx(settings):
     """Random operations on a file, all of it compared after each read; five kinds of mounts."""
-    place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
+    place = sources.build(sources.XFSTESTS, settings.xfstests, settings.work)
     for seed, (mode, (arguments, options, nvram_mib)) in enumerate(FSX_MODES.items(), settings.seed):
         with FileSystem(settings.binary, nvram_mib, 128, options) as system:
             file_bytes = 24 * MIB if nvram_mib < 24 else MIB
@@ -55,7 +55,7 @@ def fsx(settings):
 
 def fsstress(settings):
     """Processes that do everything at once, once with room and once until the file system is full."""
-    place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
+    place = sources.build(sources.XFSTESTS, settings.xfstests, settings.work)
     for seed, (processes, ssd_mib) in enumerate([(4, 512), (6, 48)], settings.seed):
         with FileSystem(settings.binary, 32, ssd_mib) as system:
             work = system.root / "work"
@@ -119,7 +119,7 @@ def kill(settings):
 
 def liar(settings):
     """The server is killed on a mount that loses written data: the loss must be found."""
-    return kills.finds_a_loss(settings)
+    return kills.detects_injected_loss(settings)
 
 
 ALL = {suite.__name__: suite for suite in (pjdfstest, fsx, fsstress, full, kill, liar)}

@@ -5,14 +5,14 @@ import pathlib
 import time
 
 from mounted import Failure
-from sources import Missing
+from sources import MissingSuite
 
 
-def judged(suite, settings):
+def verdict_of(suite, settings):
     """Run a suite: how it ended, and what it says."""
     try:
         return "passed", suite(settings)
-    except Missing as why:
+    except MissingSuite as why:
         return "NOT RUN", str(why)
     except Failure as why:
         return "FAILED", str(why)
@@ -24,7 +24,7 @@ def all_of(suites, names, settings, output):
     for name in names or suites:
         begun = time.monotonic()
         print(f"{name:<10} ", end="", flush=True)
-        verdict, text = judged(suites[name], settings)
+        verdict, text = verdict_of(suites[name], settings)
         seconds = round(time.monotonic() - begun, 1)
         print(f"{verdict:<8} {seconds:>7.1f} s  {text}", flush=True)
         results.append({"suite": name, "verdict": verdict, "seconds": seconds, "text": text})

@@ -5,9 +5,9 @@
 /// Identifier 0 stands for contents that equal no other, such as those of pages that a log writes for itself.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Content(pub u64);
+pub struct ContentId(pub u64);
 
-impl Content {
+impl ContentId {
     /// Contents about which nothing is known.
-    pub const UNKNOWN: Content = Content(0);
+    pub const UNKNOWN: ContentId = ContentId(0);
 }

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::progress::{ProgressArgs, RunProgress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_stack::{ByteSize, Draft, Fit, Progress, fitted, parse_value};
+use wearwell_stack::{ByteSize, Draft, Fit, Progress, parse_value, with_fitted_drive};
 
 /// Scenario that runs by default.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
@@ -98,14 +98,14 @@ impl ScenarioArgs {
     }
 
     /// Returns the same arguments as words of a command line.
-    pub fn words(&self) -> Vec<String> {
+    pub fn arguments(&self) -> Vec<String> {
         let file = self.file.iter().map(|path| path.display().to_string());
-        file.chain(self.overrides.words()).collect()
+        file.chain(self.overrides.arguments()).collect()
     }
 }
 
 impl Overrides {
-    fn words(&self) -> Vec<String> {
+    fn arguments(&self) -> Vec<String> {
         let number = |value: Option<f64>| value.map(|value| value.to_string());
         let flags = [
             ("--seed", self.seed.map(|seed| seed.to_string())),
@@ -171,13 +171,13 @@ impl Overrides {
 /// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
-    if scenario.device.fit != Fit::Wanted(true) {
+    if scenario.device.fit != Fit::Requested(true) {
         return Ok(());
     }
     let display = RunProgress::new(progress);
-    let outcome = fitted(&scenario, &mut |progress: &Progress| display.show(progress));
+    let outcome = with_fitted_drive(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
-    Ok(draft.keep_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
+    Ok(draft.store_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
 }
 
 /// Splits `KEY=VALUE`.

@@ -7,12 +7,12 @@
 
 mod controls;
 mod page;
-mod question;
+mod request;
 mod server;
 mod simulations;
 mod theory;
 
-pub use simulations::Run;
+pub use simulations::RunFunction;
 
 use server::Site;
 use std::io;
@@ -37,7 +37,7 @@ impl Explorer {
         port: u16,
         draft: Draft,
         resolved: &ResolvedScenario,
-        run: Run,
+        run: RunFunction,
         threads: Option<usize>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
@@ -50,13 +50,13 @@ impl Explorer {
         self.listener.local_addr().map_or_else(|_| String::new(), |address| format!("http://{address}/"))
     }
 
-    /// Serves until `goes_on` returns false, then stops running simulations.
+    /// Serves until `keep_going` returns false, then stops running simulations.
     ///
     /// # Errors
     /// Returns an error if the socket fails.
-    pub fn serve(self, goes_on: impl Fn() -> bool) -> io::Result<()> {
+    pub fn serve(self, keep_going: impl Fn() -> bool) -> io::Result<()> {
         let site = self.site.clone();
-        let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), goes_on);
+        let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), keep_going);
         site.stop();
         outcome
     }

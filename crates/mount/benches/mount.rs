@@ -47,7 +47,7 @@ fn rate(operations: u64, mut each: impl FnMut(u64) -> io::Result<()>) -> io::Res
 }
 
 /// Maps numbers to pseudo-random block offsets in the file, the same in every run.
-fn place(number: u64) -> u64 {
+fn block_offset(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
 }
@@ -56,7 +56,7 @@ fn random_writes(at: &Path, writes: u64, flags: i32, sync: bool) -> io::Result<f
     let file = OpenOptions::new().write(true).custom_flags(flags).open(at.join("file"))?;
     let block = Box::new(Block([7; BLOCK as usize]));
     rate(writes, |number| {
-        file.write_all_at(&block.0, place(number))?;
+        file.write_all_at(&block.0, block_offset(number))?;
         if sync { file.sync_data() } else { Ok(()) }
     })
 }
@@ -94,7 +94,7 @@ fn round<F: Mountable + Send + 'static>(
     at: &Path,
     size: &Size,
 ) -> io::Result<Vec<(&'static str, f64)>> {
-    let options = Options { keep: Duration::ZERO, ..Options::default() };
+    let options = Options { cache_time: Duration::ZERO, ..Options::default() };
     let mounted = mount(file_system, at, &options)?;
     let rates = jobs(at, size)?;
     mounted.unmount()?;

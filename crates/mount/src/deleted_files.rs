@@ -35,21 +35,21 @@ impl DeletedFiles {
     }
 
     /// Records that a file was closed. Returns false if it is not in the set.
-    pub fn closed(&self, ino: Ino) -> bool {
+    pub fn note_closed(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino);
         file.map(|file| file.since = Instant::now()).is_some()
     }
 
     /// Records that the kernel has sent FORGET for a file. Returns false if it is not in the set or was forgotten before.
-    pub fn forgotten(&self, ino: Ino) -> bool {
+    pub fn note_forgotten(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino).filter(|file| !file.is_forgotten);
         file.map(|file| *file = File { since: Instant::now(), is_forgotten: true }).is_some()
     }
 
     /// Removes a file whose space is free.
-    pub fn released(&self, ino: Ino) {
+    pub fn note_released(&self, ino: Ino) {
         self.files().remove(&ino);
         self.released.notify_all();
     }
@@ -70,11 +70,11 @@ impl DeletedFiles {
         let begin = Instant::now();
         let mut files = self.files();
         while is_release_pending(&files, begin) {
-            let left = (begin + MAX_WAIT).saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = (begin + MAX_WAIT).saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return;
             }
-            files = self.released.wait_timeout(files, left).unwrap_or_else(PoisonError::into_inner).0;
+            files = self.released.wait_timeout(files, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -102,8 +102,8 @@ mod tests {
             move || {
                 for ino in [Ino(7), Ino(8)] {
                     std::thread::sleep(Duration::from_millis(5));
-                    assert!(deleted.forgotten(ino) && !deleted.forgotten(ino));
-                    deleted.released(ino);
+                    assert!(deleted.note_forgotten(ino) && !deleted.note_forgotten(ino));
+                    deleted.note_released(ino);
                 }
             }
         };
@@ -122,8 +122,8 @@ mod tests {
         deleted.wait();
         assert!(!deleted.has_pending_release());
         // The file's user has closed it.
-        assert!(deleted.closed(Ino(7)) && !deleted.closed(Ino(8)));
-        assert!(deleted.has_pending_release() && !deleted.forgotten(Ino(8)));
+        assert!(deleted.note_closed(Ino(7)) && !deleted.note_closed(Ino(8)));
+        assert!(deleted.has_pending_release() && !deleted.note_forgotten(Ino(8)));
         assert_eq!(deleted.take(), [Ino(7)]);
     }
 }

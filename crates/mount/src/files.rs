@@ -1,6 +1,6 @@
 //! NVMFS on files and devices, as concrete types. So its code is compiled in this crate, with this crate's optimisation.
 
-use super::{Mounted, Options, mount};
+use super::{Mount, Options, mount};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use wearwell_nvmfs::ssd::Ssd;
 use wearwell_nvmfs::store::{OpenError, OpenReport};
 
 /// Open file system on files, not mounted.
-pub struct OnFiles(Nvmfs<MappedNvram, Box<dyn Ssd>>);
+pub struct FileNvmfs(Nvmfs<MappedNvram, Box<dyn Ssd>>);
 
 /// Mounted file system on files.
-pub struct MountedOnFiles(Mounted<Nvmfs<MappedNvram, Box<dyn Ssd>>>);
+pub struct FileNvmfsMount(Mount<Nvmfs<MappedNvram, Box<dyn Ssd>>>);
 
-impl OnFiles {
+impl FileNvmfs {
     /// Opens a file system. Also returns its state as found.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl OnFiles {
         options: wearwell_nvmfs::options::Options,
     ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount(nvram, Arc::new(ssd), options)?;
-        Ok((OnFiles(file_system), found))
+        Ok((FileNvmfs(file_system), found))
     }
 
     /// Opens a snapshot for a read-only mount. The NVRAM must be a private copy.
@@ -40,22 +40,22 @@ impl OnFiles {
         name: &str,
     ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount_snapshot(nvram, Arc::new(ssd), options, name)?;
-        Ok((OnFiles(file_system), found))
+        Ok((FileNvmfs(file_system), found))
     }
 
     /// Mounts the file system on the directory `at`.
     ///
     /// # Errors
     /// Fails if `at` is not a directory or the user may not mount there.
-    pub fn mount(self, at: &Path, options: &Options) -> io::Result<MountedOnFiles> {
-        mount(self.0, at, options).map(MountedOnFiles)
+    pub fn mount(self, at: &Path, options: &Options) -> io::Result<FileNvmfsMount> {
+        mount(self.0, at, options).map(FileNvmfsMount)
     }
 }
 
-impl MountedOnFiles {
-    /// See [`Mounted::ended`].
-    pub fn ended(&self) -> bool {
-        self.0.ended()
+impl FileNvmfsMount {
+    /// See [`Mounted::has_ended`].
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended()
     }
 
     /// See [`Mounted::unmount`].

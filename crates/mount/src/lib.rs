@@ -11,13 +11,13 @@ mod deleted_files;
 mod files;
 mod nvmfs;
 mod privileges;
-mod serving;
+mod request_handler;
 mod trees;
 mod wait_pool;
 mod worker;
 mod xattrs;
 
-pub use files::{MountedOnFiles, OnFiles};
+pub use files::{FileNvmfs, FileNvmfsMount};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -64,15 +64,15 @@ pub trait Mountable: FileSystem {
     }
 
     /// Records in the report that a request was refused.
-    fn refused(&mut self, _: &Error) {}
+    fn note_refusal(&mut self, _: &Error) {}
 
     /// Closes the file system when no file is open any more, and prepares a quick next start.
     fn close(self) -> Result<()>
     where
         Self: Sized;
 
-    /// Executes an order, given by setting [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR). `now_ns` is in ns since 1970.
-    fn order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
+    /// Executes an order, given by setting [`SNAPSHOT_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR). `now_ns` is in ns since 1970.
+    fn execute_order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
         Err(Error::Unsupported("orders"))
     }
 
@@ -86,14 +86,14 @@ pub trait Mountable: FileSystem {
         None
     }
 
-    /// Returns a report of the mounted file system as JSON, for [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
+    /// Returns a report of the mounted file system as JSON, for [`STATS_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }
 }
 
 /// Maximum of the default number of request threads.
-const MOST_USUAL_THREADS: usize = 4;
+const MAX_DEFAULT_THREADS: usize = 4;
 
 /// Mount options.
 #[derive(Clone, Debug)]
@@ -109,19 +109,19 @@ pub struct Options {
     /// Lets the kernel buffer writes. Then data survives a power cut only after `fsync`.
     pub writeback_cache: bool,
     /// Forbids execution of programs.
-    pub no_programs: bool,
+    pub no_exec: bool,
     /// Scrubs the stored data in the background.
     pub scrub: bool,
     /// Threads for the kernel's requests; at least 1. Waiting for the SSD happens in other threads.
     pub threads: usize,
     /// Time for which the kernel may cache names and attributes.
-    pub keep: Duration,
+    pub cache_time: Duration,
 }
 
 /// Returns the default number of request threads: half of the processors at most, because the callers need processors too.
-fn usual_threads() -> usize {
+fn default_threads() -> usize {
     std::thread::available_parallelism()
-        .map_or(1, |processors| (processors.get() / 2).clamp(1, MOST_USUAL_THREADS))
+        .map_or(1, |processors| (processors.get() / 2).clamp(1, MAX_DEFAULT_THREADS))
 }
 
 impl Default for Options {
@@ -132,10 +132,10 @@ impl Default for Options {
             read_only: false,
             direct_io: false,
             writeback_cache: false,
-            no_programs: false,
+            no_exec: false,
             scrub: true,
-            threads: usual_threads(),
-            keep: Duration::from_secs(60),
+            threads: default_threads(),
+            cache_time: Duration::from_secs(60),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Options {
             MountOption::DefaultPermissions,
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
-        config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
+        config.mount_options.extend(self.no_exec.then_some(MountOption::NoExec));
         config.n_threads = Some(self.threads.max(1));
         // Each thread gets its own connection to the kernel if the user may open one.
         config.clone_fd =
@@ -160,7 +160,7 @@ impl Options {
 }
 
 /// Mounted file system. Dropping it unmounts without waiting for open files.
-pub struct Mounted<F: Mountable + Send + 'static> {
+pub struct Mount<F: Mountable + Send + 'static> {
     at: PathBuf,
     session: Option<JoinHandle<io::Result<()>>>,
     shared: Arc<Shared<F>>,
@@ -172,7 +172,7 @@ pub fn mount<F: Mountable + Send + 'static>(
     file_system: F,
     at: &Path,
     options: &Options,
-) -> io::Result<Mounted<F>> {
+) -> io::Result<Mount<F>> {
     let at = at.canonicalize()?;
     if !at.is_dir() {
         return Err(Errno::NOTDIR.into());
@@ -187,18 +187,18 @@ pub fn mount<F: Mountable + Send + 'static>(
         .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone(), options.scrub)?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
-    Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
+    Ok(Mount { at, session: Some(session), shared, worker: Some(worker) })
 }
 
-impl<F: Mountable + Send + 'static> Mounted<F> {
+impl<F: Mountable + Send + 'static> Mount<F> {
     /// True if it was unmounted already, for example by `umount`.
-    pub fn ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.session.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Unmounts the directory. Fails with EBUSY while files on it are open; the caller can try again.
     pub fn unmount(&self) -> io::Result<()> {
-        if self.ended() {
+        if self.has_ended() {
             return Ok(());
         }
         unmount(&self.at, UnmountFlags::empty())
@@ -206,7 +206,7 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
 
     /// Ends the mount even if files are open: writes buffered data, makes later accesses fail, and closes the file system.
     pub fn end(mut self) -> io::Result<()> {
-        if !self.ended() {
+        if !self.has_ended() {
             // Writes data that the kernel has buffered, mainly of mapped files.
             if let Ok(directory) = File::open(&self.at) {
                 let _ = rustix::fs::syncfs(directory);
@@ -235,9 +235,9 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
     }
 }
 
-impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
+impl<F: Mountable + Send + 'static> Drop for Mount<F> {
     fn drop(&mut self) {
-        if !self.ended() {
+        if !self.has_ended() {
             // A destructor cannot report errors.
             let _ = unmount(&self.at, UnmountFlags::DETACH);
         }

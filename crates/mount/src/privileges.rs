@@ -7,14 +7,14 @@ use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Ki
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
-const GROUP_EXECUTES: u32 = 0o010;
+const GROUP_EXECUTE: u32 = 0o010;
 /// Extended attribute with the capabilities of a program.
 const CAPABILITY: &[u8] = b"security.capability";
 
 /// Returns the permissions without privileges. A set-group-id bit without group execute permission has another meaning and stays.
-fn remaining(of: &Attributes) -> u32 {
-    let with_group = of.permissions & GROUP_EXECUTES != 0;
-    of.permissions & !SET_USER_ID & if with_group { !SET_GROUP_ID } else { !0 }
+fn unprivileged_permissions(attributes: &Attributes) -> u32 {
+    let with_group = attributes.permissions & GROUP_EXECUTE != 0;
+    attributes.permissions & !SET_USER_ID & if with_group { !SET_GROUP_ID } else { !0 }
 }
 
 /// Removes the privileges of a file. Directories are left alone: the bits have another meaning there.
@@ -23,7 +23,7 @@ pub fn drop_privileges<F: FileSystem>(fs: &mut F, ino: Ino, caller: &Caller) -> 
     if attributes.kind == Kind::Directory {
         return Ok(());
     }
-    let permissions = remaining(&attributes);
+    let permissions = unprivileged_permissions(&attributes);
     if permissions != attributes.permissions {
         let change = Change { permissions: Some(permissions), ..Change::default() };
         fs.set_attributes(ino, &change, caller)?;

@@ -3,7 +3,7 @@
 use super::Mountable;
 use super::convert::errno;
 use super::deleted_files::DeletedFiles;
-use super::trees::now;
+use super::trees::live_ino;
 use fuser::{Errno, INodeNo};
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::{Error, Ino, Result};
 
 /// Sleep time of the background thread when there is nothing to do.
-const IDLE: Duration = Duration::from_millis(10);
+const IDLE_PAUSE: Duration = Duration::from_millis(10);
 /// Interval of scrubbing jobs: 5 MiB of the SSD a second.
-const CHECK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Pause after a complete scrubbing pass.
 const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// Pause of the background thread if requests came during the last job.
-const BUSY: Duration = Duration::from_millis(1);
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Reason why a request waits.
 pub enum Wait<J> {
@@ -32,32 +32,32 @@ pub enum Wait<J> {
 /// Result of trying a request.
 pub enum Attempt<T, J> {
     /// The request is complete.
-    Answered(std::result::Result<T, Errno>),
+    Complete(std::result::Result<T, Errno>),
     /// The request must wait.
-    Waits(Wait<J>),
+    Waiting(Wait<J>),
 }
 
-/// Tries a request after the job that it waited for. If there is no space, the request waits if `space_may_come` returns true.
+/// Tries a request after the job that it waited for. If there is no space, the request waits if `may_free_space` returns true.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
     waited: Option<(F::Job, io::Result<()>)>,
-    space_may_come: impl FnOnce() -> bool,
+    may_free_space: impl FnOnce() -> bool,
     handle: impl FnOnce(&mut F) -> Result<T>,
 ) -> Attempt<T, F::Job> {
     file_system.allow_waiting(true);
-    let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
-    let answer = match ended.and_then(|()| handle(file_system)) {
+    let job_result = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
+    let answer = match job_result.and_then(|()| handle(file_system)) {
         Err(Error::Wait) => match file_system.begin_wait() {
-            Some(job) => Ok(Attempt::Waits(Wait::Work(job))),
+            Some(job) => Ok(Attempt::Waiting(Wait::Work(job))),
             None => Err(Error::Wait),
         },
-        Err(Error::NoSpace(_)) if space_may_come() => Ok(Attempt::Waits(Wait::Space)),
-        answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
+        Err(Error::NoSpace(_)) if may_free_space() => Ok(Attempt::Waiting(Wait::Space)),
+        answer => answer.map(|answer| Attempt::Complete(Ok(answer))),
     };
     file_system.allow_waiting(false);
     answer.unwrap_or_else(|error| {
-        file_system.refused(&error);
-        Attempt::Answered(Err(errno(&error)))
+        file_system.note_refusal(&error);
+        Attempt::Complete(Err(errno(&error)))
     })
 }
 
@@ -102,10 +102,10 @@ impl<F: Mountable> Shared<F> {
         (directory, name): (INodeNo, &[u8]),
         take: impl FnOnce(&mut F, Ino) -> Result<()>,
     ) -> Result<()> {
-        let directory = now(directory)?;
-        let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
+        let directory = live_ino(directory)?;
+        let open_file = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
         let taken = take(fs, directory);
-        let Some(ino) = held else { return taken };
+        let Some(ino) = open_file else { return taken };
         let is_deleted = fs.attributes(ino).is_ok_and(|of| of.links == 0);
         if !is_deleted || !self.deleted.insert(ino) {
             fs.release(ino)?;
@@ -115,12 +115,12 @@ impl<F: Mountable> Shared<F> {
 
     /// Releases a file that was closed.
     pub fn close(&self, ino: Ino) -> std::result::Result<(), Errno> {
-        if self.deleted.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
+        if self.deleted.note_closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
     }
 
     /// Handles the kernel's FORGET of a file.
     pub fn forget(&self, ino: Ino) {
-        if self.deleted.forgotten(ino) {
+        if self.deleted.note_forgotten(ino) {
             // FORGET has no reply. If the release fails, the next mount removes the file.
             let _ = self.release(ino);
         }
@@ -132,19 +132,19 @@ impl<F: Mountable> Shared<F> {
             fs.release(ino)?;
             // Must happen before the inode number is reused.
             if fs.attributes(ino).is_err() {
-                self.deleted.released(ino);
+                self.deleted.note_released(ino);
             }
             Ok(())
         })
     }
 
     /// True if space will probably be free soon, because deleted files wait for the kernel's FORGET.
-    pub fn space_may_come(&self) -> bool {
+    pub fn may_free_space(&self) -> bool {
         self.deleted.has_pending_release()
     }
 
     /// Waits for that space.
-    pub fn await_space(&self) {
+    pub fn wait_for_space(&self) {
         self.deleted.wait();
     }
 
@@ -155,15 +155,15 @@ impl<F: Mountable> Shared<F> {
     pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         match self.attempt(None, || false, &mut handle) {
-            Attempt::Answered(answer) => answer,
-            Attempt::Waits(wait) => self.repeat_until_complete(wait, false, handle),
+            Attempt::Complete(answer) => answer,
+            Attempt::Waiting(wait) => self.repeat_until_complete(wait, false, handle),
         }
     }
 
     /// Tries a request. If it must wait, the caller continues it with [`Shared::resume`] on a thread that receives no requests.
     pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.attempt(None, || self.space_may_come(), handle)
+        self.attempt(None, || self.may_free_space(), handle)
     }
 
     /// Continues a request that waits.
@@ -190,13 +190,13 @@ impl<F: Mountable> Shared<F> {
                 }
                 Wait::Space => {
                     for_space = false;
-                    self.await_space();
+                    self.wait_for_space();
                     None
                 }
             };
-            match self.attempt(waited, || for_space && self.space_may_come(), &mut handle) {
-                Attempt::Answered(answer) => return answer,
-                Attempt::Waits(next) => wait = next,
+            match self.attempt(waited, || for_space && self.may_free_space(), &mut handle) {
+                Attempt::Complete(answer) => return answer,
+                Attempt::Waiting(next) => wait = next,
             }
         }
     }
@@ -218,7 +218,7 @@ impl<F: Mountable> Shared<F> {
         }
         match locked.0.as_mut() {
             Some(file_system) => attempt(file_system, waited, space_may_come, handle),
-            None => Attempt::Answered(Err(Errno::EIO)),
+            None => Attempt::Complete(Err(Errno::EIO)),
         }
     }
 
@@ -238,9 +238,9 @@ impl<F: Mountable> Shared<F> {
         Ok(true)
     }
 
-    /// Runs `piece` on the file system. Returns `None` if it was closed or lost by a panic.
-    fn with_lock<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
-        self.lock().0.as_mut().map(piece)
+    /// Runs `work` on the file system. Returns `None` if it was closed or lost by a panic.
+    fn with_lock<T>(&self, work: impl FnOnce(&mut F) -> T) -> Option<T> {
+        self.lock().0.as_mut().map(work)
     }
 }
 
@@ -253,10 +253,10 @@ pub struct Worker {
 impl Worker {
     /// Starts the thread.
     pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>, scrub: bool) -> io::Result<Self> {
-        let ours = shared.clone();
-        let next_check = scrub.then(|| Instant::now() + CHECK_EVERY);
+        let shared_with_thread = shared.clone();
+        let next_check = scrub.then(|| Instant::now() + CHECK_INTERVAL);
         let thread = std::thread::Builder::new().name("nvmfs-background".into());
-        let thread = thread.spawn(move || ours.run(next_check))?;
+        let thread = thread.spawn(move || shared_with_thread.run(next_check))?;
         Ok(Worker { thread, request_stop: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
     }
 
@@ -281,7 +281,7 @@ impl<F: Mountable> Shared<F> {
         };
         let outcome = F::run(&job);
         let _ = self.with_lock(|file_system| file_system.end_work(job, outcome));
-        Some(Instant::now() + CHECK_EVERY)
+        Some(Instant::now() + CHECK_INTERVAL)
     }
 
     /// Does background work until stopped. Scrubbing begins at `next_check`.
@@ -293,19 +293,19 @@ impl<F: Mountable> Shared<F> {
             let before = self.requests.load(Ordering::Relaxed);
             if before == looked_at {
                 next_check = self.check(next_check);
-                std::thread::sleep(IDLE);
+                std::thread::sleep(IDLE_PAUSE);
                 continue;
             }
             let outcome = self.work();
             let quiet = self.requests.load(Ordering::Relaxed) == before;
             match outcome {
                 Ok(true) if quiet => {}
-                Ok(true) => std::thread::sleep(BUSY),
+                Ok(true) => std::thread::sleep(BUSY_PAUSE),
                 // After a failure, retry when there were new requests.
                 Ok(false) | Err(_) => {
                     looked_at = before;
                     next_check = self.check(next_check);
-                    std::thread::sleep(IDLE);
+                    std::thread::sleep(IDLE_PAUSE);
                 }
             }
             last = outcome.map(|_| ());

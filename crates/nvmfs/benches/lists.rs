@@ -44,7 +44,7 @@ fn workloads() -> Vec<(&'static str, FileWorkloadConfig)> {
 
 /// Returns the counts after set-up and warm-up, and the final length of the dirty list as a fraction of the
 /// NVRAM.
-fn played(
+fn measure(
     workload: &FileWorkloadConfig,
     nvram_bytes: u64,
     lists: Lists,
@@ -55,7 +55,7 @@ fn played(
         format: Format { id: 1, ..Format::default() },
         options: Options { lists, ..Options::default() },
         workload: workload.clone(),
-        seed: Seed(1).of("lists"),
+        seed: Seed(1).derive("lists"),
     })?;
     let mut requests = Vec::new();
     let mut play = |machine: &mut Machine, until: &dyn Fn(&Machine) -> bool| {
@@ -92,12 +92,12 @@ fn cells(counts: &Counts) -> [String; 4] {
     ]
 }
 
-fn of_lists() -> Result<(), MachineError> {
+fn compare_lists() -> Result<(), MachineError> {
     println!("| workload | read hits, % | write hits, % | to the SSD | from the SSD | dirty list, % |");
     println!("|---|---:|---:|---:|---:|---:|");
     for (name, workload) in workloads() {
-        let (fixed, _) = played(&workload, NVRAM_MIB * MIB, Lists::Fixed)?;
-        let (adaptive, share) = played(&workload, NVRAM_MIB * MIB, Lists::Adaptive)?;
+        let (fixed, _) = measure(&workload, NVRAM_MIB * MIB, Lists::Fixed)?;
+        let (adaptive, share) = measure(&workload, NVRAM_MIB * MIB, Lists::Adaptive)?;
         let both = cells(&fixed).into_iter().zip(cells(&adaptive));
         let both: Vec<String> = both.map(|(fixed, adaptive)| format!("{fixed} / {adaptive}")).collect();
         println!("| {name} | {} | {:.0} |", both.join(" | "), share * 100.0);
@@ -105,7 +105,7 @@ fn of_lists() -> Result<(), MachineError> {
     Ok(())
 }
 
-fn of_sizes() -> Result<(), MachineError> {
+fn compare_sizes() -> Result<(), MachineError> {
     println!("| NVRAM, % of the files | read hits, % | write hits, % | to the SSD | from the SSD |");
     println!("|---|---:|---:|---:|---:|");
     for mib in [12, 16, 24, 32, 64, 96] {
@@ -113,7 +113,7 @@ fn of_sizes() -> Result<(), MachineError> {
         let files = 150 * MIB / Fio::default().max_bytes;
         let (order, skew) = (Some(Order::Zipf), Some(0.9));
         let workload = Fio { files: Some(files as u32), read_share: 0.5, order, skew, ..Fio::default() };
-        let (counts, _) = played(&FileWorkloadConfig::Fio(workload), mib * MIB, Options::default().lists)?;
+        let (counts, _) = measure(&FileWorkloadConfig::Fio(workload), mib * MIB, Options::default().lists)?;
         println!("| {mib} MiB, {:.0} % | {} |", mib as f64 / 1.5, cells(&counts).join(" | "));
     }
     Ok(())
@@ -121,8 +121,8 @@ fn of_sizes() -> Result<(), MachineError> {
 
 fn main() -> Result<(), MachineError> {
     match std::env::args().skip(1).find(|argument| !argument.starts_with("--")).as_deref() {
-        None | Some("lists") => of_lists(),
-        Some("sizes") => of_sizes(),
+        None | Some("lists") => compare_lists(),
+        Some("sizes") => compare_sizes(),
         Some(other) => panic!("{other}: lists or sizes"),
     }
 }

@@ -17,11 +17,14 @@ const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 /// Blocks that the thread of a mount frees before requests have their turn.
-const BLOCKS_AT_ONCE: u64 = 2048;
+const BLOCKS_PER_STEP: u64 = 2048;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-fn made(files: u32, large_mib: u64) -> std::result::Result<(Fs, Ino, Vec<Ino>), Box<dyn std::error::Error>> {
+fn create(
+    files: u32,
+    large_mib: u64,
+) -> std::result::Result<(Fs, Ino, Vec<Ino>), Box<dyn std::error::Error>> {
     let blocks = large_mib * MIB / BLOCK;
     // Space for both, and for a second copy of the large file.
     let ssd = Arc::new(MemorySsd::new(3 * blocks + 4 * u64::from(files)));
@@ -65,7 +68,7 @@ fn delete(fs: &mut Fs, name: &str) -> Result<()> {
     let (mut steps, mut longest) = (0, Duration::ZERO);
     loop {
         let begin = Instant::now();
-        let is_over = !fs.continue_deleting(BLOCKS_AT_ONCE)?;
+        let is_over = !fs.continue_deleting(BLOCKS_PER_STEP)?;
         longest = longest.max(begin.elapsed());
         steps += 1;
         if is_over {
@@ -84,7 +87,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
     let files = numbers.next().unwrap_or(100_000u32);
     let large_mib = u64::from(numbers.next().unwrap_or(2048));
-    let (mut fs, large, small) = made(files, large_mib)?;
+    let (mut fs, large, small) = create(files, large_mib)?;
     println!("{files} small files, and one of {large_mib} MiB");
     let blocks = large_mib * MIB / BLOCK / 16;
     println!("a block written: {:.2} us", write_blocks(&mut fs, large, blocks)?);

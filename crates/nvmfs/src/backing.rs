@@ -36,7 +36,7 @@ pub(crate) struct Backing {
 
 impl Backing {
     /// Returns a second handle of the same open file, under the same lock.
-    pub(crate) fn again(&self) -> io::Result<Backing> {
+    pub(crate) fn try_clone(&self) -> io::Result<Backing> {
         Ok(Backing { file: self.file.try_clone()?, ..*self })
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
 }
 
 /// Opens a file or device read-only, shared with other readers.
-pub(crate) fn open_to_read(path: &Path, flags: OFlags) -> io::Result<Backing> {
+pub(crate) fn open_read_only(path: &Path, flags: OFlags) -> io::Result<Backing> {
     open_for(Access::Read, path, flags)
 }
 
@@ -109,10 +109,10 @@ fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
 
 /// Time to wait for a lock: `umount` returns before the server of the mount has written its last data and
 /// exited.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval between two attempts to take the lock.
-const PAUSE: Duration = Duration::from_millis(20);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Locks the file: a second user next to a writer would make the cached state of both invalid.
 fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
@@ -123,7 +123,9 @@ fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     let begin = Instant::now();
     loop {
         match flock(file, operation) {
-            Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_RETRY_INTERVAL)
+            }
             Err(Errno::WOULDBLOCK) => {
                 return Err(refusal(path, io::ErrorKind::ResourceBusy, "is in use by another process"));
             }

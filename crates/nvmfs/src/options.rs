@@ -116,7 +116,7 @@ pub struct Options {
     /// Number that distinguishes this mount from mounts of copies of the file system. Use a random number
     /// if copies may exist.
     #[serde(skip)]
-    pub mark: u64,
+    pub nonce: u64,
 }
 
 impl Default for Options {
@@ -135,7 +135,7 @@ impl Default for Options {
             trim: true,
             small_file_bytes: 1 << 20,
             index_bytes: 64 << 20,
-            mark: 0,
+            nonce: 0,
         }
     }
 }
@@ -150,7 +150,7 @@ pub struct OptionError {
     pub problem: String,
 }
 
-fn share(key: &'static str, value: f64) -> Result<(), OptionError> {
+fn check_share(key: &'static str, value: f64) -> Result<(), OptionError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
@@ -163,10 +163,10 @@ impl Options {
     /// # Errors
     /// The first invalid setting.
     pub fn check(&self) -> Result<(), OptionError> {
-        share("flush_above", self.flush_above)?;
-        share("flush_below", self.flush_below)?;
-        share("recycle_fragmentation", self.recycle_fragmentation)?;
-        share("recycle_free", self.recycle_free)?;
+        check_share("flush_above", self.flush_above)?;
+        check_share("flush_below", self.flush_below)?;
+        check_share("recycle_fragmentation", self.recycle_fragmentation)?;
+        check_share("recycle_free", self.recycle_free)?;
         if self.flush_below > self.flush_above {
             let problem =
                 format!("is {}, above flush_above, which is {}", self.flush_below, self.flush_above);

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
 /// Extended attribute of a mounted root directory that returns the [`Stats`] as JSON.
-pub const REPORT_XATTR: &str = "user.nvmfs.stats";
+pub const STATS_XATTR: &str = "user.nvmfs.stats";
 
 /// Extended attribute of a mounted root directory; setting it to `create NAME` or `delete NAME` creates or
 /// deletes a snapshot.
-pub const ORDER_XATTR: &str = "user.nvmfs.snapshot";
+pub const SNAPSHOT_XATTR: &str = "user.nvmfs.snapshot";
 
 /// Statistics of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,11 +131,14 @@ impl Sub for Counts {
 #[serde(default)]
 pub struct ChecksumStats {
     /// True if data has checksums too.
-    pub of_data: bool,
+    #[serde(rename = "of_data")]
+    pub covers_data: bool,
     /// Checksum mismatches found by reads, by changes and by the scrub.
-    pub wrong: u64,
+    #[serde(rename = "wrong")]
+    pub mismatches: u64,
     /// Description of the last mismatch.
-    pub last_wrong: Option<String>,
+    #[serde(rename = "last_wrong")]
+    pub last_mismatch: Option<String>,
     /// Completed background scrub passes.
     pub passes: u64,
     /// Inodes and metadata pages verified by the scrub.

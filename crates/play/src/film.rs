@@ -22,13 +22,13 @@ pub struct Panel {
     pub name: String,
     /// Content of the panel.
     #[serde(flatten)]
-    pub shows: Shows,
+    pub content: PanelContent,
 }
 
 /// Content of a panel.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Shows {
+pub enum PanelContent {
     /// Erase blocks or segments of a medium, all of equal size.
     Blocks {
         /// Number of blocks.
@@ -90,7 +90,8 @@ pub enum Op {
         cell: Cell,
     },
     /// Page invalidated.
-    Die {
+    #[serde(rename = "die")]
+    Invalidate {
         /// Panel number.
         panel: usize,
         /// Block number.

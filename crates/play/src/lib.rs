@@ -15,9 +15,9 @@ mod page;
 mod scenario;
 mod state;
 
-pub use files::{MOST_PICTURES, frames, gif};
-pub use film::{Cell, Film, Frame, Op, Panel, Shows};
+pub use files::{MAX_PICTURES, frames, gif};
+pub use film::{Cell, Film, Frame, Op, Panel, PanelContent};
 pub use lessons::{LESSONS, Lesson};
 pub use page::page;
-pub use scenario::{Cut, Filmed, MOST_BLOCKS, MOST_PAGES, MOST_STEPS, film};
-pub use state::{Life, Page, PanelState, State};
+pub use scenario::{FilmRange, FilmedRun, MAX_BLOCKS, MAX_PAGES, MAX_STEPS, film};
+pub use state::{Page, PageStatus, PanelState, State};

@@ -1,25 +1,25 @@
 //! State of the picture at a step: the result of all changes up to it.
 
-use crate::film::{Cell, Film, Frame, Op, Shows};
+use crate::film::{Cell, Film, Frame, Op, PanelContent};
 use wearwell_engine::counters::Cause;
 
 /// State of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Life {
+pub enum PageStatus {
     /// Erased.
     #[default]
     Free,
     /// Written and valid.
-    Live,
+    Valid,
     /// Written and no longer valid.
-    Dead,
+    Invalid,
 }
 
 /// Page at a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// State of the page.
-    pub life: Life,
+    pub status: PageStatus,
     /// True if the page is valid here but no longer needed above.
     pub stale: bool,
     /// True if the current step changed the page.
@@ -55,17 +55,17 @@ pub struct State {
 impl State {
     /// Returns the state before the first frame.
     pub fn of(film: &Film) -> State {
-        let panel = |shows: &Shows| match shows {
-            Shows::Blocks { blocks, pages_per_block, .. } => PanelState {
+        let panel = |shows: &PanelContent| match shows {
+            PanelContent::Blocks { blocks, pages_per_block, .. } => PanelState {
                 pages_per_block: *pages_per_block,
                 pages: vec![Page::default(); (blocks * pages_per_block) as usize],
                 ..PanelState::default()
             },
-            Shows::Rows { rows } => {
+            PanelContent::Rows { rows } => {
                 PanelState { rows: vec![Vec::new(); rows.len()], ..PanelState::default() }
             }
         };
-        State { panels: film.panels.iter().map(|one| panel(&one.shows)).collect() }
+        State { panels: film.panels.iter().map(|one| panel(&one.content)).collect() }
     }
 
     /// Applies a frame.
@@ -81,12 +81,12 @@ impl State {
             Op::Write { panel, block, page, cell } => {
                 let panel = &mut self.panels[*panel];
                 panel.written[usize::from(cell.cause)] += 1;
-                let (life, cell) = (Life::Live, cell.clone());
-                *panel.page(*block, *page) = Page { life, stale: false, is_new: true, cell };
+                let (life, cell) = (PageStatus::Valid, cell.clone());
+                *panel.page(*block, *page) = Page { status: life, stale: false, is_new: true, cell };
             }
-            Op::Die { panel, block, page } => {
+            Op::Invalidate { panel, block, page } => {
                 let page = self.panels[*panel].page(*block, *page);
-                (page.life, page.stale, page.is_new) = (Life::Dead, false, true);
+                (page.status, page.stale, page.is_new) = (PageStatus::Invalid, false, true);
             }
             Op::Stale { panel, block, page, stale } => self.panels[*panel].page(*block, *page).stale = *stale,
             Op::Erase { panel, block, .. } => {
@@ -114,11 +114,12 @@ impl PanelState {
     }
 
     /// Describes writes and erases in words.
-    pub fn tally(&self) -> String {
+    pub fn counts_text(&self) -> String {
         if self.pages_per_block == 0 {
             return String::new();
         }
-        let free = self.blocks().filter(|pages| pages.iter().all(|page| page.life == Life::Free)).count();
+        let free =
+            self.blocks().filter(|pages| pages.iter().all(|page| page.status == PageStatus::Free)).count();
         let [host, cleaning] = [Cause::Host, Cause::Cleaning].map(|cause| self.written[cause as usize]);
         let all: u64 = self.written.iter().sum();
         let mut words = format!("written {host}");

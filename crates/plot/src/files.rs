@@ -5,10 +5,10 @@ use resvg::tiny_skia::{IntSize, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 /// Pixels of a PNG per unit of the figure: sharp at the width of a page.
-const SCALE: f32 = 3.0;
+const PNG_SCALE: f32 = 3.0;
 
 /// Renderer of figures with the fonts of this machine, which are loaded once.
-pub struct Painter {
+pub struct Renderer {
     options: Options<'static>,
 }
 
@@ -23,13 +23,13 @@ pub struct Pixels {
     pub rgba: Vec<u8>,
 }
 
-impl Painter {
+impl Renderer {
     /// Loads the fonts of this machine.
     ///
     /// # Errors
     ///
     /// Returns an error without fonts.
-    pub fn new() -> Result<Painter, Failure> {
+    pub fn new() -> Result<Renderer, Failure> {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();
         fonts.load_system_fonts();
@@ -43,7 +43,7 @@ impl Painter {
             |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
         let chosen = known.into_iter().find(is_there).map_or(first, str::to_owned);
         fonts.set_sans_serif_family(chosen);
-        Ok(Painter { options })
+        Ok(Renderer { options })
     }
 
     fn tree(&self, svg: &str) -> Result<Tree, Failure> {
@@ -87,7 +87,7 @@ impl Pixels {
 ///
 /// Returns an error without fonts or memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
-    Ok(Painter::new()?.pixmap(svg, SCALE)?.encode_png()?)
+    Ok(Renderer::new()?.pixmap(svg, PNG_SCALE)?.encode_png()?)
 }
 
 /// Converts a figure to PDF with embedded fonts. The appearance is reproducible, but the order of parts in the file is
@@ -98,7 +98,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
 /// Returns an error without fonts.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
     let options = svg2pdf::ConversionOptions::default();
-    svg2pdf::to_pdf(&Painter::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
+    svg2pdf::to_pdf(&Renderer::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
         .map_err(|error| error.to_string().into())
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn charts_convert_to_pdf_and_reproducible_png() {
         let points = vec![Point { x: 1.0, y: 2.0, half_width: 0.5 }];
         let svg = Chart { title: "t", x: "x", y: "y" }
-            .svg(&[Series { name: "one".into(), points, joined: false }])
+            .svg(&[Series { name: "one".into(), points, has_line: false }])
             .unwrap();
         match (png(&svg), pdf(&svg)) {
             (Ok(png_once), Ok(pdf_once)) => {

@@ -24,7 +24,7 @@ pub fn advise(
     executor: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let draft = study::draft(scenario, quick)?;
-    let advice = study::watched(py, progress, executor, move |executor, watch| {
+    let advice = study::run_with_progress(py, progress, executor, move |executor, watch| {
         let sweep = study::options(threads, store.as_ref(), executor);
         core::advise(&draft, &AdviseOptions { only, replicas, depth, sweep }, watch)
     })?;
@@ -33,9 +33,9 @@ pub fn advise(
 
 /// Returns the columns with their rows, the settings of each row, skipped changes, and the complete advice.
 fn as_json(advice: &Advice) -> String {
-    let (columns, rows) = study::table(&advice.rows());
-    let tried = advice.changes.iter().chain(&advice.combinations);
-    let settings: Vec<_> = tried.map(|tried| &tried.change.settings).collect();
+    let (columns, rows) = study::columns_and_rows(&advice.rows());
+    let trials = advice.changes.iter().chain(&advice.combinations);
+    let settings: Vec<_> = trials.map(|trial| &trial.change.settings).collect();
     json!({"columns": columns, "rows": rows, "settings": settings, "skipped": advice.skipped, "advice": advice}).to_string()
 }
 

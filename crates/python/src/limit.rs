@@ -5,7 +5,7 @@ use crate::store::ResultStore;
 use crate::study;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use wearwell_study::limit::{LimitError, LimitOptions, Policies, policies};
+use wearwell_study::limit::{LowerBoundError, LowerBoundOptions, PolicyComparison, compare_policies};
 
 /// Compares placements and victim policies, given as JSON lists of names and tables, with the lower bound; returns JSON.
 #[pyfunction]
@@ -25,30 +25,34 @@ pub fn limit(
     executor: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let draft = study::draft(scenario, quick)?;
-    let placements = placements.map_or_else(LimitOptions::every_placement, listed);
-    let victims = victims.map_or_else(LimitOptions::every_victim, listed);
-    let found = study::watched(py, progress, executor, move |executor, watch| {
+    let placements = placements.map_or_else(LowerBoundOptions::all_placements, parse_list);
+    let victims = victims.map_or_else(LowerBoundOptions::all_victims, parse_list);
+    let found = study::run_with_progress(py, progress, executor, move |executor, watch| {
         let sweep = study::options(threads, store.as_ref(), executor);
-        policies(&draft, &LimitOptions { placements, victims, all_pairs, replicas, sweep }, watch)
+        compare_policies(
+            &draft,
+            &LowerBoundOptions { placements, victims, all_pairs, replicas, sweep },
+            watch,
+        )
     })?;
     Ok(as_json(&found.map_err(from_limit)?))
 }
 
-fn listed(json: &str) -> Vec<Value> {
+fn parse_list(json: &str) -> Vec<Value> {
     serde_json::from_str(json).expect("the package gives a list")
 }
 
 /// Returns the columns with their rows, and the complete comparison.
-fn as_json(found: &Policies) -> String {
-    let (columns, rows) = study::table(&found.rows());
-    json!({ "columns": columns, "rows": rows, "limit": found.to_value() }).to_string()
+fn as_json(comparison: &PolicyComparison) -> String {
+    let (columns, rows) = study::columns_and_rows(&comparison.rows());
+    json!({ "columns": columns, "rows": rows, "limit": comparison.to_value() }).to_string()
 }
 
-fn from_limit(error: LimitError) -> PyErr {
+fn from_limit(error: LowerBoundError) -> PyErr {
     match error {
-        LimitError::Draft(error) => study::from_draft(&error),
-        LimitError::Options(problem) => ScenarioError::new_err((problem, None::<String>)),
-        LimitError::Sweep(error) => study::from_sweep(&error),
+        LowerBoundError::Draft(error) => study::from_draft(&error),
+        LowerBoundError::Options(problem) => ScenarioError::new_err((problem, None::<String>)),
+        LowerBoundError::Sweep(error) => study::from_sweep(&error),
         other => errors::RunError::new_err(other.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! Common code for all parts of a run that are written in Python.
 
-use crate::errors::Failure;
+use crate::errors::FirstException;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
@@ -35,11 +35,12 @@ impl Store {
 }
 
 /// Formats a returned value for an error message, shortened to one line.
-pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    const MOST: usize = 60;
+pub fn shortened_repr(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    const MAX_CHARS: usize = 60;
     let text = value.repr()?.to_string();
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST + 1).collect();
-    let cut = line.char_indices().nth(MOST).map(|(at, _)| at);
+    let line: String =
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_CHARS + 1).collect();
+    let cut = line.char_indices().nth(MAX_CHARS).map(|(at, _)| at);
     Ok(match cut {
         Some(at) => format!("{} ... (a {})", &line[..at], value.get_type().name()?),
         None => line,
@@ -47,12 +48,12 @@ pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// A Python object used as a part of a run.
-pub struct Part {
+pub struct PythonPart {
     /// Name of its class, or of the function itself, for error messages.
     class: String,
     /// Role of the part in the run, such as `victim policy`.
     role: &'static str,
-    failure: Failure,
+    failure: FirstException,
 }
 
 /// A method of such an object.
@@ -61,14 +62,14 @@ pub struct Method {
     bound: Py<PyAny>,
 }
 
-impl Part {
-    pub fn new(object: &Bound<'_, PyAny>, role: &'static str, failure: Failure) -> PyResult<Self> {
+impl PythonPart {
+    pub fn new(object: &Bound<'_, PyAny>, role: &'static str, failure: FirstException) -> PyResult<Self> {
         let has_name = object.is_callable() && object.hasattr("__name__")?;
         let class = match has_name {
             true => object.getattr("__name__")?.str()?.to_string(),
             false => object.get_type().name()?.to_string(),
         };
-        Ok(Part { class, role, failure })
+        Ok(PythonPart { class, role, failure })
     }
 
     /// Returns the name of its class, or of the function itself.
@@ -115,14 +116,14 @@ impl Part {
         arguments: A,
     ) -> PyResult<Bound<'py, PyAny>> {
         let called = method.bound.bind(py).call1(arguments);
-        called.map_err(|error| self.blame(py, &self.name(method), error))
+        called.map_err(|error| self.add_origin(py, &self.name(method), error))
     }
 
     /// Adds a note with the origin to an exception.
-    pub fn blame(&self, py: Python<'_>, place: &str, error: PyErr) -> PyErr {
+    pub fn add_origin(&self, py: Python<'_>, origin: &str, error: PyErr) -> PyErr {
         // Ctrl-C is not caused by the part.
         if error.is_instance_of::<PyException>(py) {
-            let note = format!("in {place}, the {} of this run", self.role);
+            let note = format!("in {origin}, the {} of this run", self.role);
             // If the exception takes no notes, raise it without one.
             let _ = error.value(py).call_method1("add_note", (note,));
         }
@@ -135,7 +136,7 @@ impl Part {
     }
 
     /// Calls the method, if the object has it.
-    pub fn tell<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
+    pub fn notify<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
         let Some(method) = method else { return };
         self.attempt(|py| self.call(py, method, arguments).map(drop));
     }

@@ -1,7 +1,7 @@
 //! Scenarios as JSON text.
 
 use crate::errors::{self, ScenarioError};
-use crate::patience::patiently;
+use crate::interruptible::run_abandoning;
 use pyo3::prelude::*;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> PyResult<Scenario> {
 #[pyfunction]
 pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
-    let resolved = patiently(py, move || top::resolve(&scenario))?;
+    let resolved = run_abandoning(py, move || top::resolve(&scenario))?;
     let resolved = resolved.map_err(|error| errors::from_run(&error))?;
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
@@ -54,6 +54,6 @@ pub fn ci95_half_width(values: Vec<f64>) -> Option<f64> {
 pub fn replica_seed(seed: u64, replica: u32) -> u64 {
     match replica {
         0 => seed,
-        _ => Seed(seed).of(&format!("replica {replica}")).0 >> (u64::BITS - SEED_BITS),
+        _ => Seed(seed).derive(&format!("replica {replica}")).0 >> (u64::BITS - SEED_BITS),
     }
 }

@@ -1,8 +1,8 @@
 //! Common code for studies of many runs.
 
-use crate::errors::{self, Failure, ScenarioError};
+use crate::errors::{self, FirstException, ScenarioError};
 use crate::executor::PythonExecutor;
-use crate::patience::gently;
+use crate::interruptible::run_stopping;
 use crate::scenario;
 use crate::store::ResultStore;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Draft, DraftError, Progress};
-use wearwell_study::advise::shortened;
+use wearwell_study::advise::short_run_settings;
 use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
 /// Returns the draft of a study's scenario, with shorter runs if `quick`.
@@ -18,7 +18,7 @@ pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
     if quick {
-        let shortened = shortened(&draft).map_err(|error| from_draft(&error))?;
+        let shortened = short_run_settings(&draft).map_err(|error| from_draft(&error))?;
         let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
         applied.map_err(|error| from_draft(&error))?;
     }
@@ -42,16 +42,16 @@ pub fn options<'a>(
 
 /// Runs a study with progress, and with the runs made by `executor`, if there is one. An exception in Python has
 /// priority over the result.
-pub fn watched<T: Send + 'static>(
+pub fn run_with_progress<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     executor: Option<Py<PyAny>>,
-    study: impl FnOnce(Option<&PythonExecutor>, &Watch) -> T + Send + 'static,
+    study: impl FnOnce(Option<&PythonExecutor>, &StudyObserver) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let failure = Failure::default();
-    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
-    let watch = Watch::new(progress, failure.clone());
-    let found = gently(py, &failure, move || study(executor.as_ref(), &watch))?;
+    let failure = FirstException::default();
+    let executor = executor.map(|submit| PythonExecutor::new(submit, failure.clone()));
+    let watch = StudyObserver::new(progress, failure.clone());
+    let found = run_stopping(py, &failure, move || study(executor.as_ref(), &watch))?;
     match failure.get(py) {
         Some(error) => Err(error),
         None => Ok(found),
@@ -59,7 +59,7 @@ pub fn watched<T: Send + 'static>(
 }
 
 /// Returns the columns of a table with their rows.
-pub fn table(rows: &[Row]) -> (Value, Value) {
+pub fn columns_and_rows(rows: &[Row]) -> (Value, Value) {
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
     (json!(columns), json!(values))
@@ -80,33 +80,33 @@ pub fn from_sweep(error: &SweepError) -> PyErr {
 }
 
 /// Passes on the number of finished runs, and stops after an exception in Python.
-pub struct Watch {
+pub struct StudyObserver {
     progress: Option<Py<PyAny>>,
-    failure: Failure,
+    failure: FirstException,
 }
 
-impl Watch {
+impl StudyObserver {
     /// Calls `progress` with the numbers of finished and of all runs; an exception is recorded in `failure`.
-    pub fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
-        Watch { progress, failure }
+    pub fn new(progress: Option<Py<PyAny>>, failure: FirstException) -> Self {
+        StudyObserver { progress, failure }
     }
 
-    fn flow(&self) -> ControlFlow<()> {
+    fn stop_on_failure(&self) -> ControlFlow<()> {
         if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-impl SweepObserver for Watch {
+impl SweepObserver for StudyObserver {
     fn begin(&self, _: usize) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn keep_going(&self) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn finished(&self, finished: usize, points: usize) {

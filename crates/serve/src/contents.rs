@@ -12,7 +12,7 @@ const SLOTS_IN_CHUNK: usize = 64;
 
 /// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
 /// disk.
-const MOST_RELEASED: usize = 1 << 16;
+const MAX_RELEASED: usize = 1 << 16;
 
 /// Storage of the slots' bytes.
 enum Slots {
@@ -32,7 +32,7 @@ pub struct StoredContent {
     /// Checksum by [`checksum`], or 0 if no checksum is stored.
     pub sum: u64,
     /// Number of logical pages with this content.
-    users: u32,
+    references: u32,
 }
 
 /// Contents of all pages that were written and not yet overwritten or trimmed.
@@ -50,8 +50,8 @@ pub struct Contents {
     released: Vec<u32>,
     by_id: HashMap<u64, StoredContent, foldhash::fast::FixedState>,
     next_id: u64,
-    shares: bool,
-    compared: Vec<u8>,
+    deduplicates: bool,
+    comparison_buffer: Vec<u8>,
 }
 
 /// Returns the checksum of a page: 64-bit XXH3 with seed 0.
@@ -60,22 +60,22 @@ pub fn checksum(page: &[u8]) -> u64 {
 }
 
 impl Contents {
-    /// Creates a store in memory of at most `most_bytes`.
-    pub fn in_memory(page_bytes: usize, shares: bool, most_bytes: u64) -> Self {
-        Contents::new(page_bytes, shares, Slots::Memory { chunks: Vec::new(), most_bytes })
+    /// Creates a store in memory of at most `max_bytes`.
+    pub fn in_memory(page_bytes: usize, deduplicates: bool, max_bytes: u64) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::Memory { chunks: Vec::new(), most_bytes: max_bytes })
     }
 
     /// Creates a store in a file.
-    pub fn in_file(page_bytes: usize, shares: bool, file: File) -> Self {
-        Contents::new(page_bytes, shares, Slots::File(file))
+    pub fn in_file(page_bytes: usize, deduplicates: bool, file: File) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::File(file))
     }
 
     /// Creates a store in the pages of a flash image.
-    pub fn in_flash(page_bytes: usize, shares: bool, flash: FlashImage) -> Self {
-        Contents::new(page_bytes, shares, Slots::Flash(flash))
+    pub fn in_flash(page_bytes: usize, deduplicates: bool, flash: FlashImage) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::Flash(flash))
     }
 
-    fn new(page_bytes: usize, shares: bool, slots: Slots) -> Self {
+    fn new(page_bytes: usize, deduplicates: bool, slots: Slots) -> Self {
         Contents {
             page_bytes,
             slots,
@@ -84,8 +84,8 @@ impl Contents {
             released: Vec::new(),
             by_id: HashMap::default(),
             next_id: 1,
-            shares,
-            compared: vec![0; page_bytes],
+            deduplicates,
+            comparison_buffer: vec![0; page_bytes],
         }
     }
 
@@ -107,11 +107,11 @@ impl Contents {
     /// Stages a page for the flash, which stores its bytes, and returns its ID.
     fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         let mut medium = flash.medium();
-        let sum = if self.shares { checksum(page) } else { 0 };
-        let mut content_id = if self.shares { sum.max(1) } else { medium.next_id() };
-        let stored = StoredContent { slot: 0, sum, users: 0 };
+        let sum = if self.deduplicates { checksum(page) } else { 0 };
+        let mut content_id = if self.deduplicates { sum.max(1) } else { medium.next_id() };
+        let stored = StoredContent { slot: 0, sum, references: 0 };
         while medium.has(content_id) {
-            if medium.read(content_id, &mut self.compared)? && self.compared == page {
+            if medium.read(content_id, &mut self.comparison_buffer)? && self.comparison_buffer == page {
                 return Ok((content_id, stored));
             }
             content_id = content_id.wrapping_add(1).max(1);
@@ -128,14 +128,14 @@ impl Contents {
         if let Slots::Flash(flash) = &self.slots {
             return self.stage(&flash.clone(), page);
         }
-        let sum = if self.shares || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
-        let mut content_id = if self.shares { sum.max(1) } else { self.next_id };
+        let sum = if self.deduplicates || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
+        let mut content_id = if self.deduplicates { sum.max(1) } else { self.next_id };
         while let Some(&stored) = self.by_id.get(&content_id) {
-            let mut compared = std::mem::take(&mut self.compared);
+            let mut compared = std::mem::take(&mut self.comparison_buffer);
             let same = self.read_slot(stored.slot, &mut compared).map(|()| compared == page);
-            self.compared = compared;
+            self.comparison_buffer = compared;
             if same? {
-                self.by_id.entry(content_id).and_modify(|stored| stored.users += 1);
+                self.by_id.entry(content_id).and_modify(|stored| stored.references += 1);
                 return Ok((content_id, stored));
             }
             content_id = content_id.wrapping_add(1).max(1);
@@ -145,8 +145,8 @@ impl Contents {
             self.free.push(slot);
             return Err(error);
         }
-        self.next_id += u64::from(!self.shares);
-        let stored = StoredContent { slot, sum, users: 1 };
+        self.next_id += u64::from(!self.deduplicates);
+        let stored = StoredContent { slot, sum, references: 1 };
         self.by_id.insert(content_id, stored);
         Ok((content_id, stored))
     }
@@ -154,8 +154,8 @@ impl Contents {
     /// Releases the content `content_id` for one logical page.
     pub fn release(&mut self, content_id: u64) {
         let Some(stored) = self.by_id.get_mut(&content_id) else { return };
-        stored.users -= 1;
-        if stored.users == 0 {
+        stored.references -= 1;
+        if stored.references == 0 {
             let slot = stored.slot;
             self.by_id.remove(&content_id);
             match self.slots {
@@ -182,8 +182,8 @@ impl Contents {
     }
 
     /// True if enough slots were released that [`Contents::sync`] should be called first.
-    pub fn wants_sync(&self) -> bool {
-        self.released.len() >= MOST_RELEASED
+    pub fn needs_sync(&self) -> bool {
+        self.released.len() >= MAX_RELEASED
     }
 
     /// Makes all bytes in files survive a power cut of the host machine.
@@ -200,7 +200,7 @@ impl Contents {
 
     /// Makes released slots reusable. Must follow a [`Contents::sync`] and a sync of the journal, so that no request on disk
     /// needs them.
-    pub fn reuse(&mut self) {
+    pub fn reuse_released(&mut self) {
         self.free.append(&mut self.released);
     }
 
@@ -212,11 +212,11 @@ impl Contents {
         if content_id == 0 {
             return Err("a page that holds nothing");
         }
-        let stored = self.by_id.entry(content_id).or_insert(StoredContent { slot, sum, users: 0 });
+        let stored = self.by_id.entry(content_id).or_insert(StoredContent { slot, sum, references: 0 });
         if (stored.slot, stored.sum) != (slot, sum) {
             return Err("one content in two places");
         }
-        stored.users += 1;
+        stored.references += 1;
         self.next_id = self.next_id.max(content_id.saturating_add(1));
         Ok(())
     }
@@ -323,8 +323,8 @@ mod tests {
         // Simulates another content with the same checksum.
         contents.restore(content_id, 0, content_id).unwrap();
         assert_eq!(contents.take_slot().unwrap(), 0);
-        let (given, _) = contents.store(&[1; 8]).unwrap();
-        assert_eq!(given, content_id + 1);
+        let (first_id, _) = contents.store(&[1; 8]).unwrap();
+        assert_eq!(first_id, content_id + 1);
     }
 
     #[test]

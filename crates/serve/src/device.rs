@@ -9,7 +9,7 @@ pub use zoned::Zones;
 
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
-use crate::flash::KeptDrive;
+use crate::flash::StoredDrive;
 use crate::image::{Image, JournalEntry, ReplayCounts};
 use crate::pacing::{CompletedRequest, Pacing, Speed};
 use crate::recording::Recording;
@@ -23,35 +23,35 @@ use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_base::request::Op;
-use wearwell_engine::layer::{Content, LayerError};
-use wearwell_stack::{Live, RunError, RunResult, Scenario};
+use wearwell_engine::layer::{ContentId, LayerError};
+use wearwell_stack::{LiveStack, RunError, RunResult, Scenario};
 
 /// Maximum number of pages in one trim (or long range of zeroes) sent to the stack.
-const PAGES_AT_ONCE: u32 = 1 << 16;
+const PAGES_PER_PIECE: u32 = 1 << 16;
 
 /// A simulated stack that stores real bytes.
 ///
 /// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes, so data follows the path
 /// of the engine, and overwritten content takes no memory. A range that is not whole pages is read, modified and written.
 pub struct Device {
-    pub(crate) live: Live,
+    pub(crate) stack: LiveStack,
     pub(crate) table: Table,
     pub(crate) contents: Contents,
     image: Option<Image>,
     /// Flash image, if the drive's flash is kept in files.
-    pub(crate) kept: Option<KeptDrive>,
+    pub(crate) stored: Option<StoredDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
     requests: Requests,
     opened: Instant,
     /// Time at which the caller began to wait for the device; cleared when the request is counted.
-    wait_began: Option<Instant>,
+    wait_started: Option<Instant>,
     /// Stream hint of the current request.
     hint: u16,
     page_bytes: u32,
     zones: Option<Zones>,
-    found: Vec<Content>,
-    content_ids: Vec<Content>,
+    found: Vec<ContentId>,
+    content_ids: Vec<ContentId>,
 }
 
 impl Device {
@@ -68,11 +68,11 @@ impl Device {
     /// # Errors
     /// As [`Device::in_memory`]; also if a timed device has no timing model.
     pub fn in_memory_at(scenario: &Scenario, speed: Speed) -> Result<Self, ConfigError> {
-        let live = speed.live(scenario)?;
+        let live = speed.build_stack(scenario)?;
         // An eighth of the memory is left to the system.
         let most_bytes = available_bytes().map_or(u64::MAX, |bytes| bytes / 8 * 7);
         let contents = Contents::in_memory(live.page_bytes() as usize, live.shares_contents(), most_bytes);
-        Ok(Device::of(live, contents, None).at(speed))
+        Ok(Device::from_stack(live, contents, None).with_speed(speed))
     }
 
     /// Opens the device of `scenario` that is stored in the folder `at` as a journal of all requests, or creates the journal.
@@ -85,37 +85,37 @@ impl Device {
         at: &Path,
         speed: Speed,
     ) -> Result<(Self, ReplayCounts), OpenError> {
-        let live = speed.live(scenario)?;
+        let live = speed.build_stack(scenario)?;
         // Timing does not affect the contents, so it is not part of the journal's scenario.
-        let kept = Scenario { timing: None, ..live.scenario().clone() };
-        let (image, pages) = Image::open(at, &kept, live.page_bytes())?;
+        let untimed = Scenario { timing: None, ..live.scenario().clone() };
+        let (image, pages) = Image::open(at, &untimed, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
-        let mut device = Device::of(live, contents, None);
-        let (image, counts) = image.replay(|entry| device.repeat(entry))?;
+        let mut device = Device::from_stack(live, contents, None);
+        let (image, counts) = image.replay(|entry| device.replay(entry))?;
         let bytes = image.page_file_bytes()?;
         let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
         checked.map_err(|problem| image.damaged(problem))?;
-        device.live.check().map_err(|problem| image.damaged(problem))?;
+        device.stack.check().map_err(|problem| image.damaged(problem))?;
         device.image = Some(image);
         device.hint = 0;
-        Ok((device.at(speed), counts))
+        Ok((device.with_speed(speed), counts))
     }
 
-    pub(crate) fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
+    pub(crate) fn from_stack(stack: LiveStack, contents: Contents, image: Option<Image>) -> Self {
         Device {
-            table: Table::new(live.logical_pages()),
-            page_bytes: live.page_bytes(),
-            zones: Zones::of(&live),
+            table: Table::new(stack.logical_pages()),
+            page_bytes: stack.page_bytes(),
+            zones: Zones::of_stack(&stack),
             requests: Requests::default(),
             opened: Instant::now(),
-            wait_began: None,
+            wait_started: None,
             hint: 0,
             found: Vec::new(),
             content_ids: Vec::new(),
-            live,
+            stack,
             contents,
             image,
-            kept: None,
+            stored: None,
             recording: None,
             pacing: None,
         }
@@ -123,7 +123,7 @@ impl Device {
 
     /// Returns the size of the device in bytes.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.live.logical_pages()) * u64::from(self.page_bytes)
+        u64::from(self.stack.logical_pages()) * u64::from(self.page_bytes)
     }
 
     /// Returns the page size in bytes. Writes aligned to it need no read.
@@ -138,45 +138,45 @@ impl Device {
 
     /// Returns the number of placement handles (stream hints 0 and up) that the drive separates, or 0 if it ignores hints.
     pub fn placement_handles(&self) -> u16 {
-        self.live.placement_handles()
+        self.stack.placement_handles()
     }
 
     /// Begins a request by a caller that has waited for the device since `at`. The latency of the request is measured from then
     /// on. Writes until the next call carry this stream hint.
     pub(crate) fn begin_request(&mut self, at: Instant, hint: u16) {
-        (self.wait_began, self.hint) = (Some(at), hint);
+        (self.wait_started, self.hint) = (Some(at), hint);
         if let Some(pacing) = &mut self.pacing {
-            pacing.begin_request(&mut self.live);
+            pacing.begin_request(&mut self.stack);
         }
     }
 
     /// Returns the counts and the state of the device.
     pub fn status(&self) -> Status {
         Status {
-            name: self.live.scenario().name.clone(),
-            look: self.live.look(),
+            name: self.stack.scenario().name.clone(),
+            snapshot: self.stack.snapshot(),
             requests: self.requests.clone(),
             seconds: self.opened.elapsed().as_secs_f64(),
             bytes: self.bytes(),
             content_bytes: self.contents.bytes(),
-            died: self.live.end_of_life().map(ToString::to_string),
+            failure: self.stack.end_of_life().map(ToString::to_string),
         }
     }
 
     /// Performs a request and records its latency, measured from when the caller began to wait for the device.
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = self.wait_began.take().unwrap_or_else(Instant::now);
+        let started = self.wait_started.take().unwrap_or_else(Instant::now);
         let done = work(self);
         match &mut self.pacing {
-            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, began }),
-            None => self.requests.add(operation, bytes, began.elapsed()),
+            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, started }),
+            None => self.requests.add(operation, bytes, started.elapsed()),
         }
         done
     }
 
     /// Recounts all counters. An error is a defect of Wearwell.
     pub fn check(&self) -> Result<(), String> {
-        self.live.check()
+        self.stack.check()
     }
 
     /// Returns the result of all requests since the drive was new, in the form of a simulation run.
@@ -184,7 +184,7 @@ impl Device {
     /// # Errors
     /// Fails if counts disagree, which is a defect of Wearwell.
     pub fn result(self) -> Result<RunResult, RunError> {
-        self.live.result()
+        self.stack.result()
     }
 
     /// Returns the pages that overlap the range. Fails if the range ends beyond the device.
@@ -236,22 +236,27 @@ impl Device {
         self.record_request(Op::Read, pages.clone(), &[]);
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let done = self.live.read(pages.clone(), &mut found);
+        let done = self.stack.read(pages.clone(), &mut found);
         let filled = done
             .map_err(|error| self.convert_error(error))
-            .and_then(|()| self.fill(pages.start, &found, out));
+            .and_then(|()| self.fill_from_contents(pages.start, &found, out));
         self.found = found;
         filled
     }
 
-    fn fill(&mut self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
+    fn fill_from_contents(
+        &mut self,
+        first: u32,
+        found: &[ContentId],
+        out: &mut [u8],
+    ) -> Result<(), DeviceError> {
         for ((page, content), out) in (first..).zip(found).zip(out.chunks_exact_mut(self.page_bytes as usize))
         {
             if self.table.get(page) == UNKNOWN {
                 self.table.set(page, content.0);
             }
             // If the drive died in the middle of a write, it may have stored a part of that write.
-            if content.0 != self.table.get(page) && self.live.end_of_life().is_none() {
+            if content.0 != self.table.get(page) && self.stack.end_of_life().is_none() {
                 return Err(DeviceError::Astray { page });
             }
             if content.0 == 0 {
@@ -298,7 +303,7 @@ impl Device {
 
     /// Writes whole pages: first the bytes, then the journal entry, then the simulated flash.
     fn write_pages(&mut self, first: u32, data: &[u8]) -> Result<(), DeviceError> {
-        if self.contents.wants_sync() {
+        if self.contents.needs_sync() {
             self.sync()?;
         }
         let mut content_ids = std::mem::take(&mut self.content_ids);
@@ -320,14 +325,14 @@ impl Device {
         done
     }
 
-    fn store_all(&mut self, data: &[u8], content_ids: &mut Vec<Content>) -> io::Result<()> {
+    fn store_all(&mut self, data: &[u8], content_ids: &mut Vec<ContentId>) -> io::Result<()> {
         if let Some(image) = &mut self.image {
             image.begin_write();
         }
         self.contents.begin_write();
         for page in data.chunks_exact(self.page_bytes as usize) {
             let (content_id, stored) = self.contents.store(page)?;
-            content_ids.push(Content(content_id));
+            content_ids.push(ContentId(content_id));
             if let Some(image) = &mut self.image {
                 image.add_page(content_id, &stored);
             }
@@ -336,11 +341,11 @@ impl Device {
     }
 
     /// Writes pages whose contents are stored already.
-    fn write_contents(&mut self, first: u32, content_ids: &[Content]) -> Result<(), LayerError> {
+    fn write_contents(&mut self, first: u32, content_ids: &[ContentId]) -> Result<(), LayerError> {
         let pages = first..first + content_ids.len() as u32;
         self.record_request(Op::Write, pages.clone(), content_ids);
-        let was_dead = self.live.end_of_life().is_some();
-        if let Err(error) = self.live.write(first, content_ids, self.hint) {
+        let was_dead = self.stack.end_of_life().is_some();
+        if let Err(error) = self.stack.write(first, content_ids, self.hint) {
             let (taken, refused) = content_ids.split_at(self.written_in_part(pages).len());
             self.set_contents(first, taken);
             // A drive that dies in the middle of a write may have stored a part of it, which must be readable.
@@ -350,12 +355,12 @@ impl Device {
             return Err(error);
         }
         self.set_contents(first, content_ids);
-        self.note_written(pages);
+        self.record_written(pages);
         Ok(())
     }
 
     /// Replaces the contents of the pages from `first` on.
-    fn set_contents(&mut self, first: u32, content_ids: &[Content]) {
+    fn set_contents(&mut self, first: u32, content_ids: &[ContentId]) {
         for (page, content_id) in (first..).zip(content_ids) {
             let before = self.table.set(page, content_id.0);
             self.contents.release(before);
@@ -381,8 +386,8 @@ impl Device {
         // Zones are reset one by one. Some stacks need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
-            None if self.live.wants_requests() => u32::MAX,
-            None => PAGES_AT_ONCE,
+            None if self.stack.wants_requests() => u32::MAX,
+            None => PAGES_PER_PIECE,
         };
         let mut first = pages.start;
         while first < pages.end {
@@ -390,16 +395,16 @@ impl Device {
             if let Some(image) = &mut self.image {
                 image.record(JournalEntry::Trim(first..end))?;
             }
-            self.note_trim(first..end)?;
-            self.forget(first..end).map_err(|error| self.convert_error(error))?;
+            self.record_trim(first..end)?;
+            self.discard(first..end).map_err(|error| self.convert_error(error))?;
             first = end;
         }
         Ok(())
     }
 
-    pub(crate) fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+    pub(crate) fn discard(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.record_request(Op::Trim, pages.clone(), &[]);
-        self.live.trim(pages.clone())?;
+        self.stack.trim(pages.clone())?;
         for page in pages {
             let before = self.table.set(page, 0);
             self.contents.release(before);
@@ -420,7 +425,7 @@ impl Device {
             image.record(JournalEntry::Flush)?;
         }
         self.record_request(Op::Flush, 0..0, &[]);
-        let flushed = self.live.flush().map_err(|error| self.convert_error(error));
+        let flushed = self.stack.flush().map_err(|error| self.convert_error(error));
         self.sync()?;
         flushed
     }
@@ -430,25 +435,25 @@ impl Device {
     /// # Errors
     /// Fails if the disk fails.
     pub fn sync(&mut self) -> io::Result<()> {
-        if let Some(kept) = &self.kept {
+        if let Some(kept) = &self.stored {
             return kept.sync().and_then(|()| self.contents.sync());
         }
         let Some(image) = &mut self.image else { return Ok(()) };
         self.contents.sync()?;
         image.sync()?;
-        self.contents.reuse();
+        self.contents.reuse_released();
         Ok(())
     }
 
-    /// Returns at most `most` extents of the range, each as its end and whether its pages hold content. The last extent may end
+    /// Returns at most `max` extents of the range, each as its end and whether its pages hold content. The last extent may end
     /// before the range does.
     ///
     /// # Errors
     /// Fails if the range is beyond the end.
-    pub fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
+    pub fn extents(&self, offset: u64, length: u64, max: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
         let pages = self.pages(offset, length)?;
         let (mut at, mut extents) = (pages.start, Vec::new());
-        while at < pages.end && extents.len() < most {
+        while at < pages.end && extents.len() < max {
             let holds = self.table.get(at) != 0;
             at = self.table.end_of_run(at, pages.end);
             extents.push(((u64::from(at) * u64::from(self.page_bytes)).min(offset + length), holds));
@@ -457,8 +462,8 @@ impl Device {
     }
 
     /// Repeats a request from the journal. Errors are texts about the damage.
-    fn repeat(&mut self, entry: JournalEntry<'_>) -> Result<(), String> {
-        let (pages, page) = (self.live.logical_pages(), u64::from(self.page_bytes));
+    fn replay(&mut self, entry: JournalEntry<'_>) -> Result<(), String> {
+        let (pages, page) = (self.stack.logical_pages(), u64::from(self.page_bytes));
         let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
             true => Ok(()),
             false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
@@ -472,22 +477,22 @@ impl Device {
                 let mut content_ids = Vec::with_capacity(written.len());
                 for page in written {
                     self.contents.restore(page.content_id, page.slot, page.sum)?;
-                    content_ids.push(Content(page.content_id));
+                    content_ids.push(ContentId(page.content_id));
                 }
                 self.write_contents(first, &content_ids)
             }
             JournalEntry::Read(range) => {
                 within(&range)?;
                 self.found.clear();
-                self.live.read(range, &mut self.found)
+                self.stack.read(range, &mut self.found)
             }
-            JournalEntry::Trim(range) => within(&range).map(|()| self.forget(range))?,
-            JournalEntry::Flush => self.live.flush(),
+            JournalEntry::Trim(range) => within(&range).map(|()| self.discard(range))?,
+            JournalEntry::Flush => self.stack.flush(),
             JournalEntry::Finish(range) => {
                 within(&range)?;
                 match range.is_empty() || self.zones.is_none() {
                     true => return Err("the end of a zone that there is not".into()),
-                    false => self.live.finish_zone(range.start).map(drop),
+                    false => self.stack.finish_zone(range.start).map(drop),
                 }
             }
         };

@@ -32,9 +32,9 @@ const ENTRY_BYTES: usize = 16;
 /// Bytes of a page in the entry of a write.
 const PAGE_BYTES: usize = 20;
 /// Maximum size of buffered read entries in bytes. Other entries are written at once.
-const MOST_BUFFERED: usize = 1 << 16;
+const MAX_BUFFERED: usize = 1 << 16;
 /// Length limit of the scenario in bytes.
-const LONGEST_SCENARIO: u32 = 1 << 24;
+const MAX_SCENARIO_BYTES: u32 = 1 << 24;
 
 /// Position of the stream hint in the first number of an entry.
 const HINT_SHIFT: u32 = 16;
@@ -91,12 +91,12 @@ pub struct Image {
     /// Pages of the current write, encoded.
     current_write: Vec<u8>,
     /// True if the journal could neither be written nor cut back to its old length.
-    broken: bool,
+    is_broken: bool,
 }
 
 /// Counts of the entries in a journal.
 #[derive(Clone, Debug)]
-pub struct JournalCensus {
+pub struct JournalCounts {
     /// Scenario of the drive.
     pub scenario: Scenario,
     /// Notes of writes, reads, trims, flushes and finished zones.
@@ -116,7 +116,7 @@ pub struct JournalCensus {
 pub fn read_journal<E: From<ImageError>>(
     at: &Path,
     mut visit: impl FnMut(&JournalEntry<'_>) -> Result<(), E>,
-) -> Result<JournalCensus, E> {
+) -> Result<JournalCounts, E> {
     let failed = |problem: String| ImageError::new(&at.join("requests"), problem);
     let io = |error: io::Error| failed(error.to_string());
     let mut file = File::open(at.join("requests")).map_err(io)?;
@@ -128,16 +128,16 @@ pub fn read_journal<E: From<ImageError>>(
     let bytes = file.metadata().map_err(io)?.len();
     let pages = std::fs::metadata(at.join("pages")).map_err(io)?.len();
     let mut census =
-        JournalCensus { scenario, entries: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
+        JournalCounts { scenario, entries: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
     let mut reader = EntryReader { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
-    let mut left = bytes - head.len() as u64;
-    while left > 0 {
+    let mut remaining = bytes - head.len() as u64;
+    while remaining > 0 {
         let number = census.entries.iter().sum::<u64>() + 1;
-        let read = reader.next(left).map_err(io)?;
+        let read = reader.next(remaining).map_err(io)?;
         let Some((entry, length)) =
             read.map_err(|problem| failed(format!("is damaged: note {number}: {problem}")))?
         else {
-            census.torn_bytes = left;
+            census.torn_bytes = remaining;
             break;
         };
         let kind = match &entry {
@@ -152,7 +152,7 @@ pub fn read_journal<E: From<ImageError>>(
         };
         census.entries[kind] += 1;
         visit(&entry)?;
-        left -= length;
+        remaining -= length;
     }
     Ok(census)
 }
@@ -162,7 +162,7 @@ pub struct UnreplayedImage(Image);
 
 impl Image {
     /// True if the folder has a journal.
-    pub fn is_there(folder: &Path) -> bool {
+    pub fn exists(folder: &Path) -> bool {
         folder.join("requests").exists()
     }
 
@@ -177,7 +177,7 @@ impl Image {
     ) -> Result<(UnreplayedImage, File), ImageError> {
         let failed = |name: &str, problem: String| ImageError::new(&at.join(name), problem);
         let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
-        let is_new = !Image::is_there(at);
+        let is_new = !Image::exists(at);
         if is_new {
             std::fs::create_dir_all(at).map_err(io(""))?;
             if std::fs::read_dir(at).map_err(io(""))?.next().is_some() {
@@ -207,7 +207,7 @@ impl Image {
             length: head.len() as u64,
             buffered: Vec::new(),
             current_write: Vec::new(),
-            broken: false,
+            is_broken: false,
         };
         Ok((UnreplayedImage(image), pages))
     }
@@ -257,7 +257,7 @@ impl Image {
     /// Records a read. Reads only affect statistics, so their entries are buffered until the next other entry.
     pub fn record_read(&mut self, pages: Range<u32>) {
         self.buffered.extend(encode_entry(READ, pages.start, pages.end - pages.start));
-        if self.buffered.len() >= MOST_BUFFERED {
+        if self.buffered.len() >= MAX_BUFFERED {
             // Recording a read may fail silently: the next write reports the error.
             let _ = self.write_buffered();
         }
@@ -284,7 +284,7 @@ impl Image {
 
     /// Writes the buffered entries: all or none.
     fn write_buffered(&mut self) -> io::Result<()> {
-        if self.broken {
+        if self.is_broken {
             return Err(io::Error::other("the journal of the image could not be written before"));
         }
         let written = self.requests.write_all(&self.buffered);
@@ -292,8 +292,8 @@ impl Image {
             Ok(()) => self.length += self.buffered.len() as u64,
             Err(_) => {
                 let cut = self.requests.set_len(self.length);
-                let back = self.requests.seek(SeekFrom::Start(self.length));
-                self.broken = cut.is_err() || back.is_err();
+                let restored = self.requests.seek(SeekFrom::Start(self.length));
+                self.is_broken = cut.is_err() || restored.is_err();
             }
         }
         self.buffered.clear();
@@ -330,8 +330,8 @@ impl UnreplayedImage {
             image.damaged(format!("note {} of `requests`: {problem}", counts.requests + 1))
         };
         while image.length < bytes {
-            let left = bytes - image.length;
-            let read = reader.next(left).map_err(|error| image.failed(error))?;
+            let remaining = bytes - image.length;
+            let read = reader.next(remaining).map_err(|error| image.failed(error))?;
             match read.map_err(|problem| at(&image, &counts, problem.into()))? {
                 Some((entry, length)) => {
                     repeat(entry).map_err(|problem| at(&image, &counts, problem))?;
@@ -339,7 +339,7 @@ impl UnreplayedImage {
                     counts.requests += 1;
                 }
                 None => {
-                    counts.torn_bytes = left;
+                    counts.torn_bytes = remaining;
                     image.requests.set_len(image.length).map_err(|error| image.failed(error))?;
                     break;
                 }
@@ -357,9 +357,9 @@ struct EntryReader<R> {
 }
 
 impl<R: Read> EntryReader<R> {
-    /// Returns the next entry and its length in bytes, or `None` if the `left` remaining bytes are an incomplete entry.
-    fn next(&mut self, left: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
-        if left < ENTRY_BYTES as u64 {
+    /// Returns the next entry and its length in bytes, or `None` if the `remaining` remaining bytes are an incomplete entry.
+    fn next(&mut self, remaining: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
+        if remaining < ENTRY_BYTES as u64 {
             return Ok(Ok(None));
         }
         let mut head = [0; ENTRY_BYTES];
@@ -378,7 +378,7 @@ impl<R: Read> EntryReader<R> {
             FINISH => JournalEntry::Finish(first..end),
             WRITE => {
                 let body = u64::from(count) * PAGE_BYTES as u64 + 4;
-                if left < ENTRY_BYTES as u64 + body {
+                if remaining < ENTRY_BYTES as u64 + body {
                     return Ok(Ok(None));
                 }
                 if !self.read_pages(count)? {
@@ -462,7 +462,7 @@ fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
     if version != VERSION {
         return Err(format!("is of version {version}; this program knows version {VERSION}"));
     }
-    if length > LONGEST_SCENARIO {
+    if length > MAX_SCENARIO_BYTES {
         return Err("is damaged: its scenario is too long".into());
     }
     head.resize(20 + length as usize + 4, 0);
@@ -475,8 +475,8 @@ fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
 }
 
 /// Reads the head of a journal and compares it with the expected head.
-fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
-    if read_head(requests)? != wanted {
+fn check_head(requests: &mut File, expected: &[u8]) -> Result<(), String> {
+    if read_head(requests)? != expected {
         return Err("is of another scenario; name the one that it was made with, or another folder".into());
     }
     Ok(())

@@ -31,5 +31,5 @@ pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;
 pub use requests::{Operation, RequestStats, Requests};
 pub use shared::SharedDevice;
-pub use status::{FORM, LatencyPercentile, Reading, RequestReading, Status};
+pub use status::{FORMAT_VERSION, LatencyPercentile, Reading, RequestReading, Status};
 pub use transports::TRANSPORTS;

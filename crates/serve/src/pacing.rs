@@ -4,7 +4,7 @@ use crate::requests::Operation;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use wearwell_base::config::ConfigError;
-use wearwell_stack::{Live, Scenario};
+use wearwell_stack::{LiveStack, Scenario};
 
 /// Longest interval between two checks of a request whose end is not yet known.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -20,23 +20,23 @@ pub enum Speed {
 
 impl Speed {
     /// Creates the stack for this speed.
-    pub(crate) fn live(self, scenario: &Scenario) -> Result<Live, ConfigError> {
+    pub(crate) fn build_stack(self, scenario: &Scenario) -> Result<LiveStack, ConfigError> {
         match self {
-            Speed::Full => Live::new(scenario),
-            Speed::Timed => Live::timed(scenario),
+            Speed::Full => LiveStack::new(scenario),
+            Speed::Timed => LiveStack::timed(scenario),
         }
     }
 }
 
 /// Pacing state of a device.
 pub struct Pacing {
-    began: Instant,
+    started: Instant,
     /// Requests that callers wait for, and the time at which each ends, if known.
     awaited: HashMap<u64, Option<u64>>,
     /// Number of the first stack request of the current device request.
     first: u64,
     /// Requests done since then; they are counted when their time is over.
-    uncounted: Vec<CompletedRequest>,
+    completed: Vec<CompletedRequest>,
     ended: Vec<(u64, u64)>,
 }
 
@@ -44,14 +44,14 @@ pub struct Pacing {
 pub struct CompletedRequest {
     pub operation: Operation,
     pub bytes: u64,
-    pub began: Instant,
+    pub started: Instant,
 }
 
 /// Completion that a caller must wait for. It is the end of the last stack request that the caller's request caused.
 pub struct Completion {
     /// Number of the stack request, or `None` if nothing reached the stack.
     number: Option<u64>,
-    pub served: Vec<CompletedRequest>,
+    pub requests: Vec<CompletedRequest>,
 }
 
 /// Remaining wait.
@@ -66,53 +66,53 @@ pub enum Wait {
 
 impl Pacing {
     /// Starts the clock now.
-    pub fn begin(live: &mut Live) -> Self {
-        live.start_clock();
+    pub fn begin(stack: &mut LiveStack) -> Self {
+        stack.start_clock();
         Pacing {
-            began: Instant::now(),
+            started: Instant::now(),
             awaited: HashMap::new(),
             first: 0,
-            uncounted: Vec::new(),
+            completed: Vec::new(),
             ended: Vec::new(),
         }
     }
 
     /// Begins a request by a caller that now holds the device.
-    pub fn begin_request(&mut self, live: &mut Live) {
-        self.advance_clock(live);
-        self.first = live.next_number().unwrap_or(0);
+    pub fn begin_request(&mut self, stack: &mut LiveStack) {
+        self.advance_clock(stack);
+        self.first = stack.next_number().unwrap_or(0);
     }
 
     /// Advances the stack to the current time.
-    fn advance_clock(&self, live: &mut Live) {
-        live.set_now(nanoseconds(self.began.elapsed()));
+    fn advance_clock(&self, stack: &mut LiveStack) {
+        stack.set_now(nanoseconds(self.started.elapsed()));
     }
 
     /// Adds a request that must be waited for.
-    pub fn add(&mut self, served: CompletedRequest) {
-        self.uncounted.push(served);
+    pub fn add(&mut self, completed: CompletedRequest) {
+        self.completed.push(completed);
     }
 
     /// Returns the completion of the requests done since the last call, or `None` if there are none.
-    pub fn take_completion(&mut self, live: &Live) -> Option<Completion> {
-        if self.uncounted.is_empty() {
+    pub fn take_completion(&mut self, stack: &LiveStack) -> Option<Completion> {
+        if self.completed.is_empty() {
             return None;
         }
-        let number = live.next_number().filter(|&next| next > self.first).map(|next| next - 1);
+        let number = stack.next_number().filter(|&next| next > self.first).map(|next| next - 1);
         self.awaited.extend(number.map(|number| (number, None)));
-        Some(Completion { number, served: std::mem::take(&mut self.uncounted) })
+        Some(Completion { number, requests: std::mem::take(&mut self.completed) })
     }
 
     /// Returns the remaining wait of a completion, as far as it is known.
-    pub fn wait(&mut self, live: &mut Live, completion: &Completion) -> Wait {
-        self.advance_clock(live);
-        let next_ns = live.settle(&mut self.ended);
+    pub fn wait(&mut self, stack: &mut LiveStack, completion: &Completion) -> Wait {
+        self.advance_clock(stack);
+        let next_ns = stack.collect_completed(&mut self.ended);
         for (number, end_ns) in self.ended.drain(..) {
             if let Some(end) = self.awaited.get_mut(&number) {
                 *end = Some(end_ns);
             }
         }
-        let at = |ns: u64| self.began + Duration::from_nanos(ns);
+        let at = |ns: u64| self.started + Duration::from_nanos(ns);
         match completion.number.and_then(|number| self.awaited.get(&number)) {
             Some(Some(end_ns)) if at(*end_ns) > Instant::now() => Wait::Until(at(*end_ns)),
             Some(None) => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 use wearwell_base::request::{Op, Request};
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Recorder, TraceError};
 
 /// Maximum number of pages of a write in one trace line, which must hold their digests. A longer write takes several lines with
@@ -15,7 +15,7 @@ const PAGES_IN_LINE: usize = 4096;
 /// resulting reads and writes of pages.
 pub struct Recording {
     recorder: Recorder,
-    began: Instant,
+    started: Instant,
     page_bytes: u32,
     /// True if contents are recorded, as digests of pages.
     has_digests: bool,
@@ -29,15 +29,15 @@ impl Recording {
     /// Fails if the file exists or cannot be written.
     pub(crate) fn begin(path: &Path, page_bytes: u32, has_digests: bool) -> Result<Self, TraceError> {
         let recorder = Recorder::create(path, if has_digests { page_bytes } else { 0 })?;
-        Ok(Recording { recorder, began: Instant::now(), page_bytes, has_digests, problem: None })
+        Ok(Recording { recorder, started: Instant::now(), page_bytes, has_digests, problem: None })
     }
 
     /// Records a request of whole pages; for a write also the contents and the stream hint.
-    pub(crate) fn add(&mut self, op: Op, pages: Range<u32>, content_ids: &[Content], hint: u16) {
+    pub(crate) fn add(&mut self, op: Op, pages: Range<u32>, content_ids: &[ContentId], hint: u16) {
         if self.problem.is_some() {
             return;
         }
-        let time_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let time_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let page_bytes = u64::from(self.page_bytes);
         let request = |pages: Range<u32>| Request {
             time_ns,
@@ -72,6 +72,6 @@ impl Recording {
 }
 
 /// Returns the digest that stands for a content: its content ID (the checksum), twice.
-fn digest(content: &Content) -> [u8; 16] {
+fn digest(content: &ContentId) -> [u8; 16] {
     (u128::from(content.0) << 64 | u128::from(content.0)).to_be_bytes()
 }

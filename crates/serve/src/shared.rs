@@ -47,11 +47,11 @@ impl SharedDevice {
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<(Result<T, DeviceError>, Option<Completion>), DeviceError> {
-        let began = Instant::now();
+        let started = Instant::now();
         // A poisoned lock is harmless: the device is consistent between requests.
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
-        device.begin_request(began, self.hint);
+        device.begin_request(started, self.hint);
         let done = work(device);
         Ok((done, device.take_completion()))
     }

@@ -18,10 +18,10 @@ mod store;
 
 pub use column::Column;
 #[cfg(feature = "parquet")]
-pub use compact::{Compacted, compact};
+pub use compact::{CompactionResult, compact};
 #[cfg(feature = "parquet")]
-pub use file::{Found, name_of};
+pub use file::{Inventory, file_name_of};
 #[cfg(feature = "parquet")]
-pub use rows::{Stored, read};
+pub use rows::{StoreContents, read};
 #[cfg(feature = "parquet")]
 pub use store::ResultStore;

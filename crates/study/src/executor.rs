@@ -21,7 +21,7 @@ pub struct Job<'a> {
 }
 
 /// Receiver of an executor's notifications, called from any thread.
-pub trait Foreman: Sync {
+pub trait RunListener: Sync {
     /// Notifies that run `number` starts here.
     fn begin(&self, number: usize) -> ControlFlow<()>;
 
@@ -37,13 +37,13 @@ pub trait Foreman: Sync {
 
 /// Executor of runs.
 pub trait Executor: Sync + Debug {
-    /// Runs `jobs` in any order. Returns when each is [`Foreman::done`], or when the foreman requests a stop.
+    /// Runs `jobs` in any order. Returns when each is [`RunListener::done`], or when the foreman requests a stop.
     ///
     /// # Errors
     ///
     /// Returns an error if runs could not be executed at all, for reasons outside the runs: an unreachable cluster, or
     /// workers of another version.
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError>;
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError>;
 }
 
 /// Reason why runs could not be executed, in one sentence.
@@ -56,15 +56,15 @@ pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, Run
 
 /// Executor with the threads of this process.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Threads {
+pub struct ThreadExecutor {
     /// Number of concurrent runs; defaults to the number of cores.
     pub count: Option<usize>,
     /// Function that runs a scenario, for programs with their own components; defaults to [`run`].
     pub run: Option<RunScenario>,
 }
 
-impl Executor for Threads {
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
+impl Executor for ThreadExecutor {
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.count.unwrap_or(0))
             .build()
@@ -72,7 +72,7 @@ impl Executor for Threads {
         // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
         pool.install(|| {
             // The foreman itself requested an early end, which is not an error.
-            let _ = jobs.iter().par_bridge().try_for_each(|job| match self.one(job, foreman) {
+            let _ = jobs.iter().par_bridge().try_for_each(|job| match self.run_job(job, listener) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),
             });
@@ -81,13 +81,13 @@ impl Executor for Threads {
     }
 }
 
-impl Threads {
-    fn one(&self, job: &Job<'_>, foreman: &dyn Foreman) -> ControlFlow<()> {
-        foreman.begin(job.number)?;
-        let mut observer = |progress: &Progress| foreman.progress(job.number, progress);
+impl ThreadExecutor {
+    fn run_job(&self, job: &Job<'_>, listener: &dyn RunListener) -> ControlFlow<()> {
+        listener.begin(job.number)?;
+        let mut observer = |progress: &Progress| listener.progress(job.number, progress);
         match (self.run.unwrap_or(run))(job.scenario, &mut observer) {
             Err(RunError::Interrupted) => ControlFlow::Break(()),
-            outcome => foreman.done(job.number, outcome.map_err(|error| error.to_string())),
+            outcome => listener.done(job.number, outcome.map_err(|error| error.to_string())),
         }
     }
 }

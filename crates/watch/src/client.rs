@@ -17,7 +17,7 @@ use wearwell_serve::sockets::Address;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Length limit of a reply in bytes.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Reason why a query failed.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +64,12 @@ impl Client {
         self.send(self.request("GET", path, Bytes::new()))
     }
 
-    /// Posts `what` to a path as JSON and returns the reply.
+    /// Posts `body` to a path as JSON and returns the reply.
     ///
     /// # Errors
     /// Fails if no server replies or the request is refused.
-    pub fn post(&self, path: &str, what: &Value) -> Result<Value, QueryError> {
-        let answer = self.send(self.request("POST", path, what.to_string().into()))?;
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, QueryError> {
+        let answer = self.send(self.request("POST", path, body.to_string().into()))?;
         serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
     }
 
@@ -80,7 +80,7 @@ impl Client {
     pub fn read(&self) -> Result<Reading, QueryError> {
         let answer = self.get("/status.json")?;
         let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;
-        Reading::of_json(value).map_err(|problem| self.unreachable(problem))
+        Reading::from_json(value).map_err(|problem| self.unreachable(problem))
     }
 
     fn unreachable(&self, problem: impl ToString) -> QueryError {
@@ -131,7 +131,7 @@ where
     let connection = tokio::spawn(connection);
     let answer = sender.send_request(request).await?;
     let status = answer.status();
-    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await?.to_bytes().to_vec();
+    let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await?.to_bytes().to_vec();
     connection.abort();
     Ok((status, body))
 }

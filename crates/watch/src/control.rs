@@ -18,7 +18,7 @@ use wearwell_serve::sockets::{Address, Listener};
 use wearwell_serve::{DeviceError, SharedDevice};
 
 /// Interval of checks for the next history sample and for the end.
-const TICK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reason why a control server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -42,13 +42,13 @@ pub enum ControlError {
 /// | `GET /status.json` | [`Reading`](wearwell_serve::Reading) |
 /// | `GET /history.json` | list of earlier readings, abridged, oldest first |
 /// | `GET /metrics` | a reading for Prometheus |
-pub struct Control {
+pub struct ControlServer {
     address: Address,
-    ended: Arc<AtomicBool>,
+    is_stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
-impl Control {
+impl ControlServer {
     /// Serves queries about `device` at `address` until it is stopped.
     ///
     /// # Errors
@@ -64,17 +64,17 @@ impl Control {
             Listener::Tcp(listener) => wearwell_web::Listener::Tcp(listener),
         };
         let observed = ObservedDrive::new(device);
-        let ended = Arc::new(AtomicBool::new(false));
+        let is_stopping = Arc::new(AtomicBool::new(false));
         let is_running = {
-            let ended = ended.clone();
-            move || !ended.load(Ordering::SeqCst)
+            let is_stopping = is_stopping.clone();
+            move || !is_stopping.load(Ordering::SeqCst)
         };
-        let mut control = Control { address: bound, ended, threads: Vec::new() };
+        let mut control = ControlServer { address: bound, is_stopping, threads: Vec::new() };
         let (sampled, keeps_sampling) = (observed.clone(), is_running.clone());
         control.spawn("control history", move || {
             while keeps_sampling() {
                 sampled.sample();
-                std::thread::sleep(TICK);
+                std::thread::sleep(CHECK_INTERVAL);
             }
             Ok(())
         })?;
@@ -115,10 +115,10 @@ impl Control {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.ended.store(true, Ordering::SeqCst);
+        self.is_stopping.store(true, Ordering::SeqCst);
         // A panic of a thread was already reported.
-        let ended = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
-        let outcome = ended.fold(Ok(()), Result::and);
+        let results = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
+        let outcome = results.fold(Ok(()), Result::and);
         if let Address::Unix(path) = &self.address {
             // The socket may have been removed already.
             let _ = std::fs::remove_file(path);
@@ -127,7 +127,7 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         // Errors are only reported by `stop`.
         let _ = self.end();
@@ -196,7 +196,7 @@ async fn history(
 async fn prometheus_metrics(State(observed): State<ObservedDrive>) -> Result<Response, ErrorReply> {
     let headers = [(header::CONTENT_TYPE, metrics::CONTENT_TYPE)];
     query(observed, move |observed| {
-        Ok((headers, metrics::of_drive(&*observed.read()?).text()).into_response())
+        Ok((headers, metrics::drive_metrics(&*observed.read()?).text()).into_response())
     })
     .await
 }

@@ -7,7 +7,7 @@ use wearwell_engine::counters::Operation;
 use wearwell_serve::{Reading, RequestReading};
 
 /// Maximum number of samples. Beyond that, every other sample is dropped and the sampling interval doubles.
-const MOST_SAMPLES: usize = 600;
+const MAX_SAMPLES: usize = 600;
 
 /// Counters at one moment. They count from the opening of the device or from when the drive was new, so differences give the
 /// activity in between.
@@ -71,7 +71,7 @@ impl History {
     /// Adds a sample of `reading`.
     pub fn add(&mut self, reading: &Reading) {
         self.last = Some(Instant::now());
-        if self.samples.len() >= MOST_SAMPLES {
+        if self.samples.len() >= MAX_SAMPLES {
             let mut at = 0;
             self.samples.retain(|_| {
                 at += 1;
@@ -86,10 +86,10 @@ impl History {
 
     fn sample(&self, reading: &Reading) -> Sample {
         let write = Operation::Write.name();
-        let writes = reading.so_far.layers.iter().map(|layer| {
+        let writes = reading.intermediate_result.layers.iter().map(|layer| {
             let causes = layer.outgoing.iter();
-            let of = causes.filter_map(|(cause, amounts)| Some((cause.clone(), *amounts.get(write)?)));
-            (layer.name.clone(), of.collect())
+            let by_cause = causes.filter_map(|(cause, amounts)| Some((cause.clone(), *amounts.get(write)?)));
+            (layer.name.clone(), by_cause.collect())
         });
         let requests = reading.requests.iter().map(|(name, now)| {
             let since = self.before.get(name).map_or_else(|| now.clone(), |before| now.since(before));
@@ -103,9 +103,9 @@ impl History {
         });
         Sample {
             seconds: reading.seconds,
-            host_pages: reading.so_far.host_pages,
-            programs: reading.so_far.nand.programs,
-            erases: reading.so_far.nand.erases,
+            host_pages: reading.intermediate_result.host_pages,
+            programs: reading.intermediate_result.nand.programs,
+            erases: reading.intermediate_result.nand.erases,
             writes: writes.collect(),
             erased_blocks: reading.erased_blocks.clone(),
             requests: requests.collect(),

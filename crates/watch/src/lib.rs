@@ -13,4 +13,4 @@ mod page;
 pub mod top;
 
 pub use client::{Client, QueryError};
-pub use control::{Control, ControlError};
+pub use control::{ControlError, ControlServer};

@@ -17,25 +17,25 @@ mod kind;
 mod mixed;
 mod permutation;
 mod phases;
-mod place;
+mod rank_map;
+mod request_stream;
 mod requests;
 mod sequential;
-mod stream;
 mod temperature;
 mod uniform;
 mod zipf;
 
 #[cfg(test)]
-mod law;
+mod invalid_configs;
 #[cfg(test)]
-mod refusals;
+mod statistical_tests;
 #[cfg(test)]
 mod tests;
 
 pub use arrivals::{ArrivalConfig, Arrivals, Spacing, TimedRequests, as_requests};
-pub use batch::{Goal, PageBatch, PageRun};
+pub use batch::{FillGoal, PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
-pub use content::{ContentConfig, Contents, SINGLES};
+pub use content::{ContentConfig, ContentGenerator, MAX_SINGLES};
 pub use cursor::{PageRequest, RequestCursor};
 pub use fiu::{FIU_TRACES, Fiu, FiuTrace};
 pub use hot_cold::HotCold;
@@ -68,7 +68,7 @@ pub trait Workload: Send {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// True if the source only ever draws writes of one page without a hint, so that a fill of N pages is N requests.
-    fn draws_single_writes(&self) -> bool {
+    fn has_only_single_writes(&self) -> bool {
         false
     }
 
@@ -77,7 +77,7 @@ pub trait Workload: Send {
     fn final_draw(&mut self) -> u64;
 
     /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is discarded.
-    fn failure(&self) -> Option<String> {
+    fn failure_reason(&self) -> Option<String> {
         None
     }
 

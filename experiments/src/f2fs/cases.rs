@@ -17,7 +17,7 @@ pub const LOGS: [u8; 3] = [2, 4, 6];
 
 /// Part of the experiment that a recording belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CasePart {
     /// The eight loads of Figure 2 on a new file system.
     Figure2,
     /// Loads of Figure 2 with a sync after each write, a detail that the paper leaves open.
@@ -30,7 +30,7 @@ pub enum Part {
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Part of the experiment.
-    pub part: Part,
+    pub part: CasePart,
     /// Description of the load.
     pub load: String,
     /// Mount option `active_logs`.
@@ -59,21 +59,21 @@ impl Case {
 
     /// Returns the size of the disk, bytes.
     pub fn disk_bytes(&self) -> u64 {
-        if self.part == Part::Aged { 1 << 30 } else { 512 << 20 }
+        if self.part == CasePart::Aged { 1 << 30 } else { 512 << 20 }
     }
 
     /// Returns the guest's memory: twice the bytes of Figure 2's loads, so that the write-back limit of a tenth of
     /// memory is reached during the load.
     pub fn memory_bytes(&self) -> u64 {
-        if self.part == Part::Aged { 512 << 20 } else { 256 << 20 }
+        if self.part == CasePart::Aged { 512 << 20 } else { 256 << 20 }
     }
 
     /// Returns the bytes that the load writes in its measured part.
     pub fn load_bytes(&self) -> u64 {
         match self.part {
-            Part::Figure2 => FILE_BYTES,
-            Part::Synced => SYNCED_BYTES,
-            Part::Aged => OVERWRITTEN_BYTES,
+            CasePart::Figure2 => FILE_BYTES,
+            CasePart::Synced => SYNCED_BYTES,
+            CasePart::Aged => OVERWRITTEN_BYTES,
         }
     }
 
@@ -83,7 +83,7 @@ impl Case {
         let job = "fio --filename=/mnt/fs/file --ioengine=psync --fallocate=none --output-format=terse";
         // Write-back begins after 8 MiB: most overwritten data reaches the disk soon, as with the paper's direct I/O.
         let (before, fill) = match self.part {
-            Part::Aged => (
+            CasePart::Aged => (
                 "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 8388608 > /proc/sys/vm/dirty_background_bytes\n",
                 format!("{job} --name=fill --rw=write --bs=1m --size={AGED_BYTES} > /dev/null; sync\n"),
             ),
@@ -103,14 +103,14 @@ impl Case {
 fn figure_2() -> Vec<Case> {
     let mut cases = Vec::new();
     for size in ["1k", "4k"] {
-        for (direct, way) in ["buffered", "direct"].into_iter().enumerate() {
+        for (direct, mode) in ["buffered", "direct"].into_iter().enumerate() {
             for (order, rw) in [("sequential", "write"), ("random", "randwrite")] {
                 // Some pages are written back before all of their quarters are complete, depending on the speed.
                 let seeds = if size == "1k" && rw == "randwrite" { 3 } else { 1 };
                 let keys = LOGS.into_iter().flat_map(|logs| (1..=seeds).map(move |seed| (logs, seed)));
                 cases.extend(keys.map(|(logs, seed)| Case {
-                    part: Part::Figure2,
-                    load: format!("{order} {size} {way}"),
+                    part: CasePart::Figure2,
+                    load: format!("{order} {size} {mode}"),
                     logs,
                     seed,
                     fio: format!("--rw={rw} --bs={size} --direct={direct} --size={FILE_BYTES}"),
@@ -124,9 +124,9 @@ fn figure_2() -> Vec<Case> {
 
 fn synced() -> Vec<Case> {
     let orders = [("sequential", "write"), ("random", "randwrite")];
-    let of = |(order, rw): (&str, &str)| {
+    let cases_of = |(order, rw): (&str, &str)| {
         LOGS.map(|logs| Case {
-            part: Part::Synced,
+            part: CasePart::Synced,
             load: format!("{order} 4k direct synced"),
             logs,
             seed: 1,
@@ -134,7 +134,7 @@ fn synced() -> Vec<Case> {
             mount: "",
         })
     };
-    orders.into_iter().flat_map(of).collect()
+    orders.into_iter().flat_map(cases_of).collect()
 }
 
 /// Returns the cases with an aged file system. Current F2FS overwrites in place under direct I/O, for any number of
@@ -147,15 +147,15 @@ fn aged() -> Vec<Case> {
         ("overwrites logged, synced", ",mode=lfs", "--fdatasync=64", 1..=1),
     ];
     let mut cases = Vec::new();
-    for (load, mount, more, seeds) in kinds {
+    for (load, mount, extra, seeds) in kinds {
         for logs in LOGS {
             cases.extend(seeds.clone().map(|seed| Case {
-                part: Part::Aged,
+                part: CasePart::Aged,
                 load: load.to_owned(),
                 logs,
                 seed,
                 fio: format!(
-                    "--rw=randwrite --bs=4k --size={AGED_BYTES} --io_size={OVERWRITTEN_BYTES} {more}"
+                    "--rw=randwrite --bs=4k --size={AGED_BYTES} --io_size={OVERWRITTEN_BYTES} {extra}"
                 ),
                 mount,
             }));
@@ -170,10 +170,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_papers_eight_loads_are_recorded_with_each_number_of_logs() {
+    fn eight_loads_of_paper_are_recorded_with_each_log_count() {
         let cases = Case::all();
-        let loads: BTreeSet<&str> =
-            cases.iter().filter(|case| case.part == Part::Figure2).map(|case| case.load.as_str()).collect();
+        let loads: BTreeSet<&str> = cases
+            .iter()
+            .filter(|case| case.part == CasePart::Figure2)
+            .map(|case| case.load.as_str())
+            .collect();
         assert_eq!(loads.len(), 8, "{loads:?}");
         for load in loads {
             let first = cases.iter().filter(|case| case.load == load && case.seed == 1);
@@ -189,7 +192,7 @@ mod tests {
             let script = case.script("HERE");
             let (before, after) = script.split_once("echo 'HERE'").unwrap();
             assert!(before.contains(&format!("active_logs={}", case.logs)) && after.contains("sync"));
-            assert_eq!(before.contains("fio"), case.part == Part::Aged);
+            assert_eq!(before.contains("fio"), case.part == CasePart::Aged);
         }
     }
 }

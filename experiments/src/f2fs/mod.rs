@@ -3,5 +3,5 @@
 pub mod cases;
 pub mod model;
 pub mod record;
-pub mod replayed;
+pub mod replay;
 pub mod shipped;

@@ -14,7 +14,7 @@ fn placement(logs: u8) -> &'static str {
 }
 
 /// Returns F2FS with `logs` logs on a disk of `disk_bytes`, a checkpoint after each `checkpoint_bytes`, and cleaning
-/// at `cleans_at` erased segments. The capacity is 18 % below the size of the disk, to have room for these segments.
+/// at `low_watermark` erased segments. The capacity is 18 % below the size of the disk, to have room for these segments.
 ///
 /// # Errors
 ///
@@ -23,11 +23,11 @@ pub fn model(
     logs: u8,
     disk_bytes: u64,
     checkpoint_bytes: u64,
-    cleans_at: u32,
+    low_watermark: u32,
 ) -> Result<LayerModel, Failure> {
     LayerModel::new(&format!(
         "[device]\ncapacity = {disk_bytes}\nspare_factor = 0.1\npages_per_block = 512\n\
-         [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.18\nfree_blocks_low = {cleans_at}\nplacement = {}\n\
+         [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.18\nfree_blocks_low = {low_watermark}\nplacement = {}\n\
          metadata = {{ preset = \"f2fs_{logs}\", checkpoint_every = {checkpoint_bytes} }}\n\
          [workload]\nkind = \"uniform\"\n",
         placement(logs)

@@ -14,7 +14,7 @@ const TABLE: &str = include_str!("../../recordings/f2fs.csv");
 
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct F2fsRecordingInfo {
     /// Volume in the trace.
     pub volume: u32,
     /// Description of the load.
@@ -42,12 +42,17 @@ pub struct Known {
 }
 
 /// Requests of F2FS to its disk, without reads.
-pub type Recording = recordings::Recording<Known>;
+pub type Recording = recordings::Recording<F2fsRecordingInfo>;
 
-impl Known {
+impl F2fsRecordingInfo {
     /// Returns the figures of a recording of `case`, before it is labelled.
-    pub fn new(case: &Case, moved_pages: u64, measured_from: usize, requests: &RequestBatch) -> Known {
-        Known {
+    pub fn new(
+        case: &Case,
+        moved_pages: u64,
+        measured_from: usize,
+        requests: &RequestBatch,
+    ) -> F2fsRecordingInfo {
+        F2fsRecordingInfo {
             volume: 0,
             load: case.load.clone(),
             logs: case.logs,
@@ -69,20 +74,20 @@ impl Known {
     }
 }
 
-impl recordings::Known for Known {
+impl recordings::RecordingInfo for F2fsRecordingInfo {
     fn label(&self) -> Label {
         Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
     }
 
-    fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
-        Known { volume, requests, checksum, ..self }
+    fn with_label(self, Label { volume, requests, checksum }: Label) -> Self {
+        F2fsRecordingInfo { volume, requests, checksum, ..self }
     }
 
     fn name(&self) -> String {
         format!("{} with {} logs", self.load, self.logs)
     }
 
-    fn is_of(&self, requests: &RequestBatch) -> bool {
+    fn matches(&self, requests: &RequestBatch) -> bool {
         written_bytes(requests, self.measured_from) == self.written_bytes
     }
 }
@@ -92,9 +97,9 @@ const CHECKPOINTS: Range<u64> = 2 << 20..6 << 20;
 
 /// Counts checkpoints by the requests that write there: pages of one checkpoint are contiguous.
 fn checkpoints(requests: &RequestBatch, from: usize) -> u64 {
-    let is_one =
+    let is_checkpoint =
         |at: &usize| requests.op[*at] == Op::Write && CHECKPOINTS.contains(&requests.offset_bytes[*at]);
-    (from..requests.len()).filter(is_one).count() as u64
+    (from..requests.len()).filter(is_checkpoint).count() as u64
 }
 
 /// Reads the shipped recordings.
@@ -115,7 +120,7 @@ mod tests {
     fn shipped_recordings_are_complete_and_one_per_case() {
         let recordings = read().unwrap();
         let keys: BTreeSet<(&str, u8, u64)> =
-            recordings.iter().map(|one| (one.known.load.as_str(), one.known.logs, one.known.seed)).collect();
+            recordings.iter().map(|one| (one.info.load.as_str(), one.info.logs, one.info.seed)).collect();
         let cases = Case::all();
         assert_eq!(keys, cases.iter().map(|case| (case.load.as_str(), case.logs, case.seed)).collect());
         assert_eq!(keys.len(), recordings.len());

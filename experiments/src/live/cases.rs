@@ -1,6 +1,6 @@
 //! Cases of the live measurements: a file system under a load, on several drives.
 
-use crate::live::drives::Done;
+use crate::live::drives::DriveCounts;
 use crate::nvmfs::nilfs_logs::LogBlocks;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Case {
 
 /// Requests of the file system to its disk in the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct DiskRequests {
     /// Bytes written.
     pub written_bytes: u64,
     /// Bytes written into its journal or its metadata area, if that is contiguous.
@@ -50,15 +50,16 @@ pub struct Sent {
 
 /// Results of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Measurement {
     /// Bytes that the application intended to write.
     pub application_bytes: u64,
     /// Bytes that its processes passed to the file system, if the number differs.
     pub file_bytes: Option<u64>,
     /// Requests of the file system.
-    pub sent: Sent,
+    #[serde(rename = "sent")]
+    pub disk_requests: DiskRequests,
     /// Results of each drive, in order.
-    pub drives: Vec<Done>,
+    pub drives: Vec<DriveCounts>,
     /// Messages of the file system's checker at the end: empty if it found no errors, `None` without a checker.
     pub check: Option<String>,
     /// Wall time of the measured part, seconds.
@@ -70,11 +71,12 @@ pub struct Measured {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Measurement complete.
-    Measured(Box<Measured>),
+    Measured(Box<Measurement>),
     /// The file system had no room for the writes of the load.
     NoRoom,
     /// The load did not complete within the time limit.
-    NotAtTheEnd,
+    #[serde(rename = "not_at_the_end")]
+    TimedOut,
 }
 
 impl Case {
@@ -100,20 +102,20 @@ impl Case {
     }
 }
 
-impl Measured {
+impl Measurement {
     /// Returns the bytes that the file system wrote for each byte that the application intended to write.
-    pub fn above(&self) -> f64 {
-        self.sent.written_bytes as f64 / self.application_bytes as f64
+    pub fn upper_amplification(&self) -> f64 {
+        self.disk_requests.written_bytes as f64 / self.application_bytes as f64
     }
 
     /// Returns the bytes that the application's processes passed to the file system for each byte that it
     /// intended to write.
-    pub fn handed_on(&self) -> f64 {
+    pub fn passed_on_ratio(&self) -> f64 {
         self.file_bytes.unwrap_or(self.application_bytes) as f64 / self.application_bytes as f64
     }
 
     /// Returns the bytes that a drive programmed for each byte that the application intended to write: TCWA.
-    pub fn total(&self, drive: usize) -> f64 {
+    pub fn total_amplification(&self, drive: usize) -> f64 {
         self.drives[drive].programmed() as f64 * super::drives::PAGE_BYTES as f64
             / self.application_bytes as f64
     }

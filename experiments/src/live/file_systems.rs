@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::clean_up::output_of;
-use crate::nvmfs::guest::{CLEANER, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
+use crate::nvmfs::guest::{CLEANER_CONFIG, RESERVED_PERCENT, SEGMENT_BLOCKS, SEGMENT_WRITE_BLOCKS};
 use std::ops::Range;
 use std::path::Path;
 
@@ -197,31 +197,31 @@ impl FileSystem {
     /// # Errors
     ///
     /// Returns an error if files cannot be written.
-    pub fn begin(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
+    pub fn begin_script(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
         let make = if discard { self.make } else { self.make_without_discard };
         let [kind, options] = self.mount;
-        let said = if discard { self.discard[0] } else { self.discard[1] };
+        let discard_option = if discard { self.discard[0] } else { self.discard[1] };
         let logging =
             if logged && !self.logging.is_empty() { format!(",{}", self.logging) } else { String::new() };
-        let options = format!("{options},{said}{logging}");
+        let options = format!("{options},{discard_option}{logging}");
         if !self.is_nilfs() {
             return Ok(format!("{make} $DEV > /dev/null\nmount -t {kind} -o {options} $DEV $ROOT\n"));
         }
-        std::fs::write(scratch.join("cleaner.conf"), CLEANER)?;
+        std::fs::write(scratch.join("cleaner.conf"), CLEANER_CONFIG)?;
         let scratch = scratch.display();
         Ok(format!(
             "mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
              busybox syslogd -O /mnt/cleaner.log\n\
              echo 0 > /proc/sys/vm/dirty_writeback_centisecs\n\
              {make} -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} $DEV\n\
-             nilfs-tune -i 86400 -m {WRITTEN_AT_BLOCKS} $DEV\n\
+             nilfs-tune -i 86400 -m {SEGMENT_WRITE_BLOCKS} $DEV\n\
              mount -i -t {kind} -o {options} $DEV $ROOT\n\
              nilfs_cleanerd -n -c {scratch}/cleaner.conf $DEV $ROOT > /dev/null 2>&1 &\n"
         ))
     }
 
     /// Returns the script that prints the number of pages its cleaner has moved, if known: `live: moved N`.
-    pub fn count(&self) -> &'static str {
+    pub fn count_script(&self) -> &'static str {
         match self.area {
             Area::BelowMain => {
                 "cd /sys/fs/f2fs/ubda\n\
@@ -233,7 +233,7 @@ impl FileSystem {
     }
 
     /// Returns the script that unmounts it.
-    pub fn end(&self) -> &'static str {
+    pub fn end_script(&self) -> &'static str {
         if self.is_nilfs() {
             "busybox killall nilfs_cleanerd || { tail -n 20 /mnt/cleaner.log; exit 1; }\n\
              while busybox pidof nilfs_cleanerd > /dev/null; do sleep 0.1; done\numount -i $ROOT\n"
@@ -254,11 +254,11 @@ impl FileSystem {
             .arg(disk)
             .output()
             .map_err(|error| format!("{program}: {error}"))?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        let messages = [output.stdout, output.stderr].concat();
+        let messages = String::from_utf8_lossy(&messages).trim().to_owned();
         // fsck.f2fs always ends with 0; its output shows errors.
-        let wrong = !output.status.success() || said.contains("[Fail]") || said.contains("[FAIL]");
-        Ok(Some(if wrong { format!("{}: {said}", output.status) } else { String::new() }))
+        let failed = !output.status.success() || messages.contains("[Fail]") || messages.contains("[FAIL]");
+        Ok(Some(if failed { format!("{}: {messages}", output.status) } else { String::new() }))
     }
 
     /// Returns the byte ranges of the unmounted `disk` that hold its journal or metadata alone; `main` is the block
@@ -282,8 +282,8 @@ impl FileSystem {
 }
 
 /// Parses the ranges of a file from debugfs's output about its inode: `(0-11):100-111, (IND):112`, in blocks.
-fn ext_blocks(said: &str) -> Vec<Range<u64>> {
-    let blocks = said.split(|character: char| character.is_whitespace() || character == ',');
+fn ext_blocks(output: &str) -> Vec<Range<u64>> {
+    let blocks = output.split(|character: char| character.is_whitespace() || character == ',');
     let range = |part: &str| {
         let (_, blocks) = part.strip_prefix('(')?.split_once("):")?;
         let (first, last) = blocks.split_once('-').unwrap_or((blocks, blocks));
@@ -294,10 +294,10 @@ fn ext_blocks(said: &str) -> Vec<Range<u64>> {
 }
 
 /// Parses the range of XFS's log from xfs_db's output about the superblock.
-fn xfs_log(said: &str) -> Result<Range<u64>, Failure> {
+fn xfs_log(output: &str) -> Result<Range<u64>, Failure> {
     let field = |name: &str| -> Result<u64, Failure> {
-        let line = said.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
-        Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{said}"))?.trim().parse()?)
+        let line = output.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+        Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{output}"))?.trim().parse()?)
     };
     let (start, log) = (field("logstart")?, field("agblklog")?);
     let first = (start >> log) * field("agblocks")? + (start & ((1 << log) - 1));
@@ -310,12 +310,12 @@ mod tests {
 
     #[test]
     fn journal_ranges_are_parsed_from_tool_output() {
-        let said = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
+        let output = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
         let blocks: Vec<u64> =
-            ext_blocks(said).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
+            ext_blocks(output).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
         assert_eq!(blocks, [12, 1, 1]);
-        let said = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
-        assert_eq!(xfs_log(said).unwrap(), (2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096);
+        let output = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
+        assert_eq!(xfs_log(output).unwrap(), (2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096);
         assert!(xfs_log("nothing").unwrap_err().to_string().contains("agblklog") || xfs_log("").is_err());
     }
 
@@ -324,7 +324,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         for system in &FILE_SYSTEMS {
             let [with, without] =
-                [true, false].map(|discard| system.begin(discard, true, scratch.path()).unwrap());
+                [true, false].map(|discard| system.begin_script(discard, true, scratch.path()).unwrap());
             assert!(with.contains(",discard") && without.contains("nodiscard"), "{with}{without}");
             let programs = system.programs();
             assert_eq!(programs.iter().any(|one| one.0 == "linux.uml"), system.kernel == Kernel::Guest);
@@ -332,11 +332,11 @@ mod tests {
         assert!(
             find("f2fs_6")
                 .unwrap()
-                .begin(true, true, scratch.path())
+                .begin_script(true, true, scratch.path())
                 .unwrap()
                 .contains("active_logs=6,discard,mode=lfs")
         );
-        assert!(!find("f2fs_6").unwrap().begin(true, false, scratch.path()).unwrap().contains("lfs"));
+        assert!(!find("f2fs_6").unwrap().begin_script(true, false, scratch.path()).unwrap().contains("lfs"));
         assert!(find("zfs").err().unwrap().to_string().contains("btrfs"));
     }
 }

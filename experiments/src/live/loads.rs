@@ -1,11 +1,11 @@
 //! Loads: activity of an application on a mounted file system, and the bytes that it intends to write.
 
 use crate::Failure;
-use crate::nvmfs::clocked::PLAY;
 use crate::nvmfs::job::{GeneratedJob, Job, SET_UP_LINE};
+use crate::nvmfs::timed_mount::PLAY_ARGUMENTS;
 use std::fmt::Write;
 use std::path::Path;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 
 /// Sizes of a load.
@@ -27,7 +27,7 @@ pub struct Sizes<'a> {
 
 /// Shell commands of a load, with the file system mounted at `$ROOT`.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Makes the files.
     pub fill: String,
     /// Runs the measured part.
@@ -38,7 +38,7 @@ pub struct Plan {
     pub application_bytes: Option<u64>,
     /// Command that prints the bytes that the application's processes have passed to the file system so far; empty if
     /// these are the bytes that it intends to write.
-    pub files: &'static str,
+    pub file_bytes_command: &'static str,
 }
 
 /// A load.
@@ -46,23 +46,23 @@ pub struct LoadKind {
     /// Name in settings and tables.
     pub name: &'static str,
     /// True if log-structured file systems must log the load, even where they would write in place.
-    pub logged: bool,
+    pub needs_log: bool,
     /// Required programs, each with its package.
     pub programs: &'static [(&'static str, &'static str)],
     /// Returns the commands for these sizes.
-    pub plan: fn(&Sizes) -> Result<Plan, Failure>,
+    pub plan: fn(&Sizes) -> Result<LoadPlan, Failure>,
 }
 
 /// All loads.
 pub const LOADS: [LoadKind; 8] = [
-    LoadKind { name: "random", logged: true, programs: FIO, plan: random },
-    LoadKind { name: "direct", logged: false, programs: FIO, plan: direct },
-    LoadKind { name: "sequential", logged: true, programs: FIO, plan: sequential },
-    LoadKind { name: "fileserver", logged: false, programs: &[], plan: fileserver },
-    LoadKind { name: "sqlite", logged: false, programs: &[("sqlite3", "sqlite3")], plan: sqlite },
-    LoadKind { name: "postgresql", logged: false, programs: POSTGRESQL, plan: postgresql },
-    LoadKind { name: "rocksdb", logged: false, programs: DB_BENCH, plan: rocksdb },
-    LoadKind { name: "rocksdb_held", logged: false, programs: DB_BENCH, plan: rocksdb_held },
+    LoadKind { name: "random", needs_log: true, programs: FIO, plan: random },
+    LoadKind { name: "direct", needs_log: false, programs: FIO, plan: direct },
+    LoadKind { name: "sequential", needs_log: true, programs: FIO, plan: sequential },
+    LoadKind { name: "fileserver", needs_log: false, programs: &[], plan: fileserver },
+    LoadKind { name: "sqlite", needs_log: false, programs: &[("sqlite3", "sqlite3")], plan: sqlite },
+    LoadKind { name: "postgresql", needs_log: false, programs: POSTGRESQL, plan: postgresql },
+    LoadKind { name: "rocksdb", needs_log: false, programs: DB_BENCH, plan: rocksdb },
+    LoadKind { name: "rocksdb_held", needs_log: false, programs: DB_BENCH, plan: rocksdb_held },
 ];
 
 const FIO: &[(&str, &str)] = &[("fio", "fio")];
@@ -83,39 +83,39 @@ pub fn find(name: &str) -> Result<&'static LoadKind, Failure> {
 }
 
 /// Returns a plan with a single file, with as many duplicate pages as in the trace homes (Wu et al., IPDPS 2021: 23.3 %).
-fn fio(sizes: &Sizes, run: &str) -> Plan {
+fn fio(sizes: &Sizes, run: &str) -> LoadPlan {
     let job = "fio --filename=$ROOT/file --ioengine=psync --fallocate=none --refill_buffers --dedupe_percentage=23 \
                --output-format=terse";
     let Sizes { file_bytes, written_bytes, seed, .. } = sizes;
     let pace = sizes.pace_mib_per_s.map(|mib| format!(" --rate={mib}m")).unwrap_or_default();
-    Plan {
+    LoadPlan {
         fill: format!("{job} --name=fill --rw=write --bs=1m --size={file_bytes} > /dev/null\n"),
         run: format!(
             "{job} --name=load --randseed={seed} --size={file_bytes} --io_size={written_bytes}{pace} {run} > /dev/null\n"
         ),
         application_bytes: Some(*written_bytes),
-        ..Plan::default()
+        ..LoadPlan::default()
     }
 }
 
 /// Overwrites 4 KiB at random through the page cache, with an fdatasync after every 64 writes.
-fn random(sizes: &Sizes) -> Result<Plan, Failure> {
+fn random(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     Ok(fio(sizes, "--rw=randwrite --bs=4k --fdatasync=64"))
 }
 
 /// Overwrites 4 KiB at random by direct I/O, with the same fdatasyncs.
-fn direct(sizes: &Sizes) -> Result<Plan, Failure> {
+fn direct(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     Ok(fio(sizes, "--rw=randwrite --bs=4k --direct=1"))
 }
 
 /// Overwrites 128 KiB sequentially through the page cache.
-fn sequential(sizes: &Sizes) -> Result<Plan, Failure> {
+fn sequential(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     Ok(fio(sizes, "--rw=write --bs=128k --fdatasync=64"))
 }
 
 /// Writes, reads, extends and removes whole files, like the Filebench personality of the experiments on NVMFS;
 /// everything is synced after each 16 MiB.
-fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
+fn fileserver(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     let utilisation = sizes.file_bytes as f64 / sizes.disk_bytes as f64;
     let job = GeneratedJob {
         workload: toml::from_str::<FileWorkloadConfig>(&format!(
@@ -125,46 +125,46 @@ fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
         seed: sizes.seed,
         main_bytes: sizes.written_bytes,
         sync_bytes: Some(16 << 20),
-        unlike: true,
+        unique_pages: true,
     };
-    let command = Job::generated(&job, &PLAY, sizes.scratch)?.command("$ROOT");
+    let command = Job::generated(&job, &PLAY_ARGUMENTS, sizes.scratch)?.command("$ROOT");
     let quoted: Vec<String> = command.iter().map(|part| format!("\"{part}\"")).collect();
-    Ok(Plan { run: format!("{}\n", quoted.join(" ")), ..Plan::default() })
+    Ok(LoadPlan { run: format!("{}\n", quoted.join(" ")), ..LoadPlan::default() })
 }
 
 /// Prints the bytes that the shell and its finished children have passed to the file system.
-const OF_THE_SHELL: &str = "awk '/^wchar/ { print $2 }' /proc/$$/io";
+const SHELL_WRITTEN_BYTES: &str = "awk '/^wchar/ { print $2 }' /proc/$$/io";
 
 /// Bytes of a row's value.
 const SQLITE_VALUE_BYTES: u64 = 100;
 
 /// Updates rows of 100 bytes, each in a separate transaction, with write-ahead log and full synchronisation. The number
 /// of transactions is `written_bytes` / 32 KiB.
-fn sqlite(sizes: &Sizes) -> Result<Plan, Failure> {
+fn sqlite(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     let rows = (sizes.file_bytes / 8 / SQLITE_VALUE_BYTES).max(1000);
     let updates = (sizes.written_bytes >> 15).max(1);
     let value = |seed: u64| format!("printf('%0{SQLITE_VALUE_BYTES}d', {seed})");
-    let made = format!(
+    let create_sql = format!(
         "PRAGMA journal_mode = WAL;\nCREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);\n\
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})\n\
          INSERT INTO t SELECT i, {} FROM n;\nPRAGMA wal_checkpoint(TRUNCATE);\n",
         value(0).replace(", 0)", ", i)")
     );
-    let mut updated = "PRAGMA synchronous = FULL;\n".to_owned();
+    let mut update_sql = "PRAGMA synchronous = FULL;\n".to_owned();
     let mut random = Seed(sizes.seed).random();
     for _ in 0..updates {
-        let (row, value) = (below(&mut random, rows) + 1, value(below(&mut random, 1 << 40)));
-        writeln!(updated, "UPDATE t SET v = {value} WHERE id = {row};")?;
+        let (row, value) = (random_below(&mut random, rows) + 1, value(random_below(&mut random, 1 << 40)));
+        writeln!(update_sql, "UPDATE t SET v = {value} WHERE id = {row};")?;
     }
-    std::fs::write(sizes.scratch.join("made.sql"), made)?;
-    std::fs::write(sizes.scratch.join("updated.sql"), updated)?;
+    std::fs::write(sizes.scratch.join("made.sql"), create_sql)?;
+    std::fs::write(sizes.scratch.join("updated.sql"), update_sql)?;
     let run = |file: &str| format!("sqlite3 $ROOT/db < {}/{file}.sql > /dev/null\n", sizes.scratch.display());
-    Ok(Plan {
+    Ok(LoadPlan {
         fill: run("made"),
         run: run("updated"),
         application_bytes: Some(updates * SQLITE_VALUE_BYTES),
-        files: OF_THE_SHELL,
-        ..Plan::default()
+        file_bytes_command: SHELL_WRITTEN_BYTES,
+        ..LoadPlan::default()
     })
 }
 
@@ -173,7 +173,7 @@ const TPCB_BYTES: u64 = 350;
 
 /// Runs pgbench's TPC-B. The number of transactions is `written_bytes` / 64 KiB; checkpoints are not made by time, but
 /// by a command at the end.
-fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
+fn postgresql(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     let scale = (sizes.file_bytes / 4 / (16 << 20)).max(1);
     let transactions = (sizes.written_bytes >> 16).max(1);
     let fill = format!(
@@ -198,7 +198,13 @@ fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
                  { split(FILENAME, f, \"/\"); print \"/proc/\" f[3] \"/io\" }' /proc/[0-9]*/status 2> /dev/null) | \
                  awk '/^wchar/ { sum += $2 } END { print sum }'";
     let end = "trap - EXIT\nstop\n".to_owned();
-    Ok(Plan { fill, run, end, application_bytes: Some(transactions * TPCB_BYTES), files })
+    Ok(LoadPlan {
+        fill,
+        run,
+        end,
+        application_bytes: Some(transactions * TPCB_BYTES),
+        file_bytes_command: files,
+    })
 }
 
 /// Bytes of a record of db_bench: its key and its value.
@@ -206,13 +212,13 @@ pub const RECORD_BYTES: u64 = 16 + 400;
 
 /// Runs db_bench: fills half of the room in order, then overwrites at random; tables of 4 MiB, levels of ten times the
 /// size of the one before, no compression.
-fn rocksdb(sizes: &Sizes) -> Result<Plan, Failure> {
+fn rocksdb(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     Ok(db_bench(sizes, ""))
 }
 
 /// Runs the same load with a writer that waits while level 0 has as many runs as are merged: otherwise more runs gather
 /// during a merge, the more the faster the writer is.
-fn rocksdb_held(sizes: &Sizes) -> Result<Plan, Failure> {
+fn rocksdb_held(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     let runs = LEVEL_0_RUNS;
     Ok(db_bench(
         sizes,
@@ -223,7 +229,7 @@ fn rocksdb_held(sizes: &Sizes) -> Result<Plan, Failure> {
 /// RocksDB's default number of runs in level 0 that starts a merge.
 pub const LEVEL_0_RUNS: u32 = 4;
 
-fn db_bench(sizes: &Sizes, options: &str) -> Plan {
+fn db_bench(sizes: &Sizes, options: &str) -> LoadPlan {
     let records = (sizes.file_bytes / 2 / RECORD_BYTES).max(1000);
     let writes = (sizes.written_bytes / RECORD_BYTES).max(1);
     let command = format!(
@@ -233,28 +239,28 @@ fn db_bench(sizes: &Sizes, options: &str) -> Plan {
         sizes.seed
     );
     let quiet = "> /dev/null 2>&1\n";
-    Plan {
+    LoadPlan {
         fill: format!("{command} --benchmarks=fillseq {quiet}"),
         run: format!("{command} --use_existing_db=1 --benchmarks=overwrite --writes={writes} {quiet}"),
         application_bytes: Some(writes * RECORD_BYTES),
-        files: OF_THE_SHELL,
-        ..Plan::default()
+        file_bytes_command: SHELL_WRITTEN_BYTES,
+        ..LoadPlan::default()
     }
 }
 
-impl Plan {
-    /// Returns the script of fill, measured part and end, with a marker line at the start of each; `counted` prints counts.
-    pub fn script(&self, counted: &str, done: &str) -> String {
-        let Plan { fill, run, end, files, .. } = self;
+impl LoadPlan {
+    /// Returns the script of fill, measured part and end, with a marker line at the start of each; `count_script` prints counts.
+    pub fn script(&self, count_script: &str, done_line: &str) -> String {
+        let LoadPlan { fill, run, end, file_bytes_command: files, .. } = self;
         let files =
             if files.is_empty() { String::new() } else { format!("echo \"live: files $({files})\"\n") };
         // A generated job reports by itself that its files are made.
         let set_up = if fill.is_empty() {
             String::new()
         } else {
-            format!("sync\n{files}{counted}echo '{SET_UP_LINE}'\n")
+            format!("sync\n{files}{count_script}echo '{SET_UP_LINE}'\n")
         };
-        format!("{fill}{set_up}{run}sync\n{files}{counted}echo '{done}'\n{end}")
+        format!("{fill}{set_up}{run}sync\n{files}{count_script}echo '{done_line}'\n{end}")
     }
 }
 
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_decides_which_rows_are_updated() {
+    fn updated_rows_depend_on_seed_alone() {
         let folders = [1, 1, 2].map(|seed| {
             let scratch = tempfile::tempdir().unwrap();
             let sizes = Sizes {

@@ -9,7 +9,7 @@ pub mod f2fs_loads;
 pub mod file_systems;
 pub mod loads;
 pub mod measure;
-pub mod needs;
+pub mod requirements;
 
 use crate::Failure;
 use crate::nvmfs::stop::unless_interrupted;
@@ -24,13 +24,13 @@ use serde::de::DeserializeOwned;
 /// As for [`Session::each`].
 pub fn measure_each<K: Serialize + Sync, T: Serialize + DeserializeOwned + Send>(
     session: &Session,
-    what: &str,
+    name: &str,
     keys: &[K],
     measure: impl Fn(&K) -> Result<T, Failure> + Send + Sync,
 ) -> Result<Vec<T>, Failure> {
-    session.has_to_undo();
-    session.stays_here("it mounts file systems on this machine");
-    session.each(what, keys, |key| {
+    session.require_clean_up();
+    session.require_local("it mounts file systems on this machine");
+    session.compute_each(name, keys, |key| {
         let found = unless_interrupted(session, || measure(key));
         if session.flow().is_break() { Err(Interrupted.into()) } else { found }
     })

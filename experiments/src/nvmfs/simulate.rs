@@ -1,8 +1,8 @@
 //! Simulation of NVMFS and Conquest under the workloads, without a mount.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
-use crate::nvmfs::job::Cleaned;
+use crate::nvmfs::assumed_values::AssumedValues;
+use crate::nvmfs::job::CleanerWork;
 use crate::nvmfs::load::Load;
 use crate::nvmfs::trial::Trial;
 use serde::Serialize;
@@ -17,21 +17,21 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// Error of a file system that did not complete a workload.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct WorkloadFailure {
     /// File system and workload.
     case: String,
-    why: Failure,
+    cause: Failure,
 }
 
-impl std::fmt::Display for Stopped {
+impl std::fmt::Display for WorkloadFailure {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(formatter, "{}: {}", self.case, self.why)
+        write!(formatter, "{}: {}", self.case, self.cause)
     }
 }
 
-impl std::error::Error for Stopped {
+impl std::error::Error for WorkloadFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.why)
+        Some(&*self.cause)
     }
 }
 
@@ -44,7 +44,7 @@ pub fn ran_out_of_space(error: &Failure) -> bool {
 
 /// Largest files, in bytes, that Conquest keeps on NVRAM, by workload. They are estimated to take at most a third of
 /// the NVRAM. The design's limit of 1 MiB would include all files of three workloads, of which a tenth fit.
-const CONQUEST_KEEPS: [(&str, u64); 4] =
+const CONQUEST_MAX_FILE_BYTES: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
 /// Sizes of devices and writes.
@@ -70,7 +70,7 @@ impl Sizes {
 
 /// A file system to be simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Simulated {
+pub struct SimulatedFileSystem {
     /// Name in the tables.
     pub name: &'static str,
     /// Placement of data.
@@ -80,7 +80,8 @@ pub struct Simulated {
     /// Share of the SSD's extents that it keeps free for cleaning.
     pub reserve: f64,
     /// Factor for the size up to which Conquest keeps files on NVRAM.
-    pub keeps: f64,
+    #[serde(rename = "keeps")]
+    pub size_factor: f64,
 }
 
 /// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's files
@@ -89,36 +90,36 @@ pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
     (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
 }
 
-impl Simulated {
+impl SimulatedFileSystem {
     /// Returns NVMFS with both groupings, and Conquest.
-    pub fn all(assumed: &Assumed) -> [Simulated; 3] {
-        let of = |name, placement, grouping| Simulated {
+    pub fn all(assumed: &AssumedValues) -> [SimulatedFileSystem; 3] {
+        let file_system = |name, placement, grouping| SimulatedFileSystem {
             name,
             placement,
             options: Options { grouping, ..assumed.options() },
             reserve: assumed.reserve,
-            keeps: assumed.conquest_keeps,
+            size_factor: assumed.conquest_size_factor,
         };
         [
-            of("nvmfs", PlacementKind::Nvmfs, Grouping::UpdateLikelihood),
-            of("nvmfs lru", PlacementKind::Nvmfs, Grouping::Lru),
-            of("conquest", PlacementKind::Conquest, Grouping::default()),
+            file_system("nvmfs", PlacementKind::Nvmfs, Grouping::UpdateLikelihood),
+            file_system("nvmfs lru", PlacementKind::Nvmfs, Grouping::Lru),
+            file_system("conquest", PlacementKind::Conquest, Grouping::default()),
         ]
     }
 
     /// Returns NVMFS, and Conquest with each write-out policy.
-    pub fn rivals(assumed: &Assumed) -> [Simulated; 4] {
-        let [nvmfs, _, conquest] = Simulated::all(assumed);
-        let rival = |name, caching| {
+    pub fn rivals(assumed: &AssumedValues) -> [SimulatedFileSystem; 4] {
+        let [nvmfs, _, conquest] = SimulatedFileSystem::all(assumed);
+        let conquest_with = |name, caching| {
             let write_out_share = (caching == Caching::Periodic).then_some(assumed.write_out_share);
             let options = Options { caching, write_out_share, ..conquest.options.clone() };
-            Simulated { name, options, ..conquest.clone() }
+            SimulatedFileSystem { name, options, ..conquest.clone() }
         };
         [
             nvmfs,
-            rival("write-back", Caching::WriteBack),
-            rival("periodic", Caching::Periodic),
-            rival("write-through", Caching::WriteThrough),
+            conquest_with("write-back", Caching::WriteBack),
+            conquest_with("periodic", Caching::Periodic),
+            conquest_with("write-through", Caching::WriteThrough),
         ]
     }
 
@@ -132,7 +133,7 @@ impl Simulated {
             ssd_blocks: sizes.disk_bytes / BLOCK_BYTES,
             format: Format { inodes, placement: self.placement, reserve: self.reserve, ..Format::default() },
             options: Options {
-                small_file_bytes: (kept_bytes(&load.kind) as f64 * self.keeps).round() as u64,
+                small_file_bytes: (max_nvram_file_bytes(&load.kind) as f64 * self.size_factor).round() as u64,
                 ..self.options.clone()
             },
             workload: load.config(utilisation)?,
@@ -143,8 +144,8 @@ impl Simulated {
         Ok(Machine::new(&settings)?)
     }
 
-    fn stopped(&self, load: &Load, utilisation: f64, why: Failure) -> Stopped {
-        Stopped { case: format!("{}, {} at {utilisation}", self.name, load.name), why }
+    fn failure(&self, load: &Load, utilisation: f64, why: Failure) -> WorkloadFailure {
+        WorkloadFailure { case: format!("{}, {} at {utilisation}", self.name, load.name), cause: why }
     }
 
     /// Plays a workload until it has written each of these numbers of bytes in turn since its files were made. Returns
@@ -156,20 +157,20 @@ impl Simulated {
         load: &Load,
         utilisation: f64,
         sizes: &Sizes,
-        until: &[u64],
+        moments: &[u64],
     ) -> Result<(RequestBatch, Vec<Mark>), Failure> {
-        let failed = |why| self.stopped(load, utilisation, why);
+        let failed = |why| self.failure(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new, mut marks) = (RequestBatch::default(), Vec::new(), Vec::new());
         let mut set_up_bytes = 0;
-        for wanted in [None].into_iter().chain(until.iter().map(|bytes| Some(*bytes))) {
-            while match wanted {
+        for moment in [None].into_iter().chain(moments.iter().map(|bytes| Some(*bytes))) {
+            while match moment {
                 None => !machine.is_set_up(),
                 Some(bytes) => machine.played().written_bytes < bytes,
             } {
                 step(&mut machine, &mut requests, &mut new).map_err(failed)?;
             }
-            if wanted.is_none() {
+            if moment.is_none() {
                 set_up_bytes = machine.played().written_bytes;
                 machine.reset_counts();
             }
@@ -191,7 +192,7 @@ impl Simulated {
     ///
     /// Errors: a workload that does not fit.
     pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
-        let failed = |why| self.stopped(load, utilisation, why);
+        let failed = |why| self.failure(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new) = (RequestBatch::default(), Vec::new());
         while !machine.is_set_up() {
@@ -213,7 +214,7 @@ impl Simulated {
             measured_from,
             written_bytes: played.written_bytes,
             read_bytes: played.read_bytes,
-            cleaned: (!self.placement.updates_in_place()).then_some(Cleaned {
+            cleaner_work: (!self.placement.updates_in_place()).then_some(CleanerWork {
                 segments: recycled,
                 recycled_blocks: counts.recycled_blocks() - before.recycled_blocks(),
                 moved_blocks: counts.moved_blocks - before.moved_blocks,
@@ -238,8 +239,8 @@ pub struct Mark {
 }
 
 /// Returns the size of the largest files that Conquest keeps on NVRAM.
-fn kept_bytes(workload: &str) -> u64 {
-    let found = CONQUEST_KEEPS.iter().find(|(name, _)| *name == workload);
+fn max_nvram_file_bytes(workload: &str) -> u64 {
+    let found = CONQUEST_MAX_FILE_BYTES.iter().find(|(name, _)| *name == workload);
     found.map_or(Options::default().small_file_bytes, |(_, bytes)| *bytes)
 }
 
@@ -273,16 +274,17 @@ fn in_bytes(request: &BlockRequest) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvmfs::timed::Clock;
+    use crate::nvmfs::timed_replay::Clock;
     use crate::session::tests::with_session;
     use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
     #[test]
-    fn each_plays_each_workload() {
+    fn every_file_system_plays_every_workload() {
         let sizes = Sizes { disk_bytes: 128 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
-        let (assumed, clock) =
-            with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Clock::of(session).unwrap()));
-        for simulated in Simulated::all(&assumed) {
+        let (assumed, clock) = with_session(1, 1.0, |session| {
+            (AssumedValues::from_session(session).unwrap(), Clock::from_session(session).unwrap())
+        });
+        for simulated in SimulatedFileSystem::all(&assumed) {
             for workload in FILE_WORKLOADS {
                 let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();
                 assert!(trial.written_bytes >= sizes.written_bytes);

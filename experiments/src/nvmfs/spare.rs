@@ -27,12 +27,12 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Pages that are never dirty (two extents, `store/room.rs`), and one more extent: flushing begins that far below the limit.
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
 /// Shares of the NVRAM's pages at which flushing begins and ends; the average is in the middle.
-const FLUSH: (f64, f64) = (0.8, 0.5);
+const FLUSH_THRESHOLDS: (f64, f64) = (0.8, 0.5);
 /// Share of free extents below which recycling begins, and least share of the used ones that packing must free.
 const RECYCLE_FREE: f64 = 0.02;
 const RECYCLE_FRAGMENTATION: f64 = 0.1;
 /// Extents in reserve or in use even if recycling does not begin: two for cleaning, and that of the label.
-const LAST_EXTENTS: f64 = 3.0;
+const MIN_RESERVED_EXTENTS: f64 = 3.0;
 
 /// Sizes of a file system, its NVRAM and its drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,26 +53,26 @@ impl Space {
     /// Returns the average number of dirty pages in NVRAM.
     pub fn dirty_pages(&self) -> f64 {
         let pages = self.nvram * self.disk_blocks;
-        let described =
+        let metadata_bytes =
             pages * PAGE_INFO_BYTES + self.disk_blocks * (OWNER_BYTES + self.utilisation * POINTER_BYTES);
-        let for_data = (pages - described / PAGE_BYTES).max(0.0);
-        let high = (for_data * FLUSH.0).min(for_data - CLEAN_PAGES).max(0.0);
-        (high + (for_data * FLUSH.1).min(high)) / 2.0
+        let data_pages = (pages - metadata_bytes / PAGE_BYTES).max(0.0);
+        let high = (data_pages * FLUSH_THRESHOLDS.0).min(data_pages - CLEAN_PAGES).max(0.0);
+        (high + (data_pages * FLUSH_THRESHOLDS.1).min(high)) / 2.0
     }
 
     /// Returns the spare factor of the FTL below in-place writes.
-    pub fn below(&self) -> f64 {
+    pub fn ftl_spare_factor(&self) -> f64 {
         1.0 - self.utilisation / (1.0 + self.over_provisioning)
     }
 
     /// Returns the spare factor of the host's log.
-    pub fn host(&self) -> f64 {
+    pub fn log_spare_factor(&self) -> f64 {
         let valid = self.utilisation * self.disk_blocks - self.dirty_pages();
-        let early = 1.0 - valid / ((1.0 - RECYCLE_FREE) * self.disk_blocks);
-        if early > RECYCLE_FRAGMENTATION {
-            return early;
+        let recycled_early = 1.0 - valid / ((1.0 - RECYCLE_FREE) * self.disk_blocks);
+        if recycled_early > RECYCLE_FRAGMENTATION {
+            return recycled_early;
         }
-        1.0 - valid / (self.disk_blocks - LAST_EXTENTS * EXTENT_BLOCKS)
+        1.0 - valid / (self.disk_blocks - MIN_RESERVED_EXTENTS * EXTENT_BLOCKS)
     }
 
     /// Returns the pages programmed under NVMFS per page programmed under in-place writes, for uniform writes.
@@ -80,12 +80,12 @@ impl Space {
     /// # Errors
     ///
     /// Returns an error for impossible spare factors: the files do not fit.
-    pub fn programs(&self) -> Result<f64, Failure> {
+    pub fn program_ratio(&self) -> Result<f64, Failure> {
         let cost = |pages: u32, spare_factor: f64| -> Result<f64, Failure> {
             Ok(greedy(&Drive::new(pages, spare_factor.min(0.999))?)?)
         };
-        let host = cost(EXTENT_BLOCKS as u32, self.host())?;
-        let below = cost(self.pages_per_block, self.below())?;
+        let host = cost(EXTENT_BLOCKS as u32, self.log_spare_factor())?;
+        let below = cost(self.pages_per_block, self.ftl_spare_factor())?;
         Ok(host * self.extents_in_blocks()? / below)
     }
 
@@ -99,14 +99,14 @@ impl Space {
         Ok(greedy(&Drive::new(extents as u32, spare_factor)?)?)
     }
 
-    /// Returns the share of NVRAM at which both program equally many pages; `None` if no share up to `most` is enough.
+    /// Returns the share of NVRAM at which both program equally many pages; `None` if no share up to `max_nvram` is enough.
     ///
     /// # Errors
     ///
-    /// As for [`Space::programs`].
-    pub fn crossing(&self, most: f64) -> Result<Option<f64>, Failure> {
-        let at = |nvram: f64| Space { nvram, ..*self }.programs();
-        let (mut low, mut high) = (1e-4, most);
+    /// As for [`Space::program_ratio`].
+    pub fn break_even_nvram(&self, max_nvram: f64) -> Result<Option<f64>, Failure> {
+        let at = |nvram: f64| Space { nvram, ..*self }.program_ratio();
+        let (mut low, mut high) = (1e-4, max_nvram);
         if at(high)? > 1.0 {
             return Ok(None);
         }
@@ -131,13 +131,13 @@ mod tests {
     };
 
     #[test]
-    fn crossing_is_where_dirty_nvram_offsets_the_spare_space() {
+    fn break_even_is_where_dirty_nvram_equals_spare_space() {
         for utilisation in [0.5, 0.8, 0.87] {
             for over_provisioning in [0.05, 0.1, 0.28] {
                 let space = Space { utilisation, over_provisioning, pages_per_block: 128, ..SPACE };
-                let nvram = space.crossing(0.9).unwrap().unwrap();
+                let nvram = space.break_even_nvram(0.9).unwrap().unwrap();
                 let at = Space { nvram, ..space };
-                assert!((at.host() / at.below() - 1.0).abs() < 1e-3, "{at:?}");
+                assert!((at.log_spare_factor() / at.ftl_spare_factor() - 1.0).abs() < 1e-3, "{at:?}");
                 let by_hand = utilisation * (over_provisioning + RECYCLE_FREE) / (1.0 + over_provisioning);
                 let dirty = at.dirty_pages() / at.disk_blocks;
                 assert!((dirty / by_hand - 1.0).abs() < 0.02, "{dirty} {by_hand}");
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn more_nvram_is_better_and_more_hidden_space_worse() {
+    fn program_ratio_falls_with_nvram_and_rises_with_over_provisioning() {
         let programs =
-            |nvram, over_provisioning| Space { nvram, over_provisioning, ..SPACE }.programs().unwrap();
+            |nvram, over_provisioning| Space { nvram, over_provisioning, ..SPACE }.program_ratio().unwrap();
         assert!(programs(0.25, 0.1) < programs(0.125, 0.1) && programs(0.125, 0.1) < programs(0.03, 0.1));
         assert!(programs(0.125, 0.28) > programs(0.125, 0.1));
         // An erase block of two extents loses its extents one by one.
-        assert!(Space { pages_per_block: 256, ..SPACE }.programs().unwrap() > programs(0.125, 0.1));
+        assert!(Space { pages_per_block: 256, ..SPACE }.program_ratio().unwrap() > programs(0.125, 0.1));
     }
 }

@@ -1,9 +1,9 @@
 //! Requests of a file system to its drive under a workload, simulated or recorded.
 
 use crate::Failure;
-use crate::nvmfs::job::Cleaned;
-use crate::nvmfs::replay::{ReplayFtl, Replayed, replay};
-use crate::nvmfs::timed::{Clock, Planes, timed_seconds};
+use crate::nvmfs::job::CleanerWork;
+use crate::nvmfs::replay::{ReplayCounts, ReplayFtl, replay};
+use crate::nvmfs::timed_replay::{Clock, ReplayDrive, timed_seconds};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
@@ -28,7 +28,7 @@ pub struct Trial {
     /// Bytes that the workload read from there on.
     pub read_bytes: u64,
     /// Work of the cleaner, if the file system has one.
-    pub cleaned: Option<Cleaned>,
+    pub cleaner_work: Option<CleanerWork>,
 }
 
 /// Results of a trial.
@@ -47,13 +47,14 @@ pub struct Outcome {
     /// Number of write requests.
     pub write_requests: u64,
     /// Results of the two FTLs, in the order of [`ReplayFtl::ALL`].
-    pub replayed: [Replayed; 2],
-    /// Modelled time of the drive, seconds, in the order of [`Planes::ALL`].
+    pub replayed: [ReplayCounts; 2],
+    /// Modelled time of the drive, seconds, in the order of [`ReplayDrive::ALL`].
     pub drive_seconds: [f64; 2],
     /// Modelled time of NVRAM or page cache, seconds.
     pub memory_seconds: f64,
     /// Work of the cleaner, if the file system has one.
-    pub cleaned: Option<Cleaned>,
+    #[serde(rename = "cleaned")]
+    pub cleaner_work: Option<CleanerWork>,
 }
 
 impl Trial {
@@ -80,7 +81,7 @@ impl Trial {
             let Trial { file_system, workload, utilisation, .. } = self;
             Failure::from(format!("{file_system}, {workload} at {utilisation}: {error}"))
         };
-        let on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
+        let replay_on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
         let timed = |planes| {
             timed_seconds(&self.requests, self.measured_from, shown_bytes, planes, clock).map_err(failed)
         };
@@ -92,10 +93,10 @@ impl Trial {
             user_sectors: self.written_bytes / SECTOR_BYTES,
             sectors: sent_bytes / SECTOR_BYTES,
             write_requests,
-            replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
-            drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
+            replayed: [replay_on(ReplayFtl::ALL[0])?, replay_on(ReplayFtl::ALL[1])?],
+            drive_seconds: [timed(ReplayDrive::ALL[0])?, timed(ReplayDrive::ALL[1])?],
             memory_seconds: self.memory_seconds(clock),
-            cleaned: self.cleaned,
+            cleaner_work: self.cleaner_work,
         })
     }
 }
@@ -107,7 +108,7 @@ impl Outcome {
     }
 
     /// Returns the megabytes (10^6 bytes) that the workload wrote per second of modelled time, drive and memory one
-    /// after the other; `drive` is an index in [`Planes::ALL`].
+    /// after the other; `drive` is an index in [`ReplayDrive::ALL`].
     pub fn throughput(&self, drive: usize) -> f64 {
         let seconds = self.drive_seconds[drive] + self.memory_seconds;
         (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / seconds
@@ -115,12 +116,12 @@ impl Outcome {
 
     /// Returns the pages programmed on the flash per page that the workload wrote; `ftl` is an index in
     /// [`ReplayFtl::ALL`].
-    pub fn programs_a_user_page(&self, ftl: usize) -> f64 {
+    pub fn programs_per_user_page(&self, ftl: usize) -> f64 {
         self.replayed[ftl].programs as f64 / (self.user_sectors * SECTOR_BYTES) as f64 * 4096.0
     }
 
     /// Returns the erases of an FTL per GiB that the workload wrote.
-    pub fn erases_a_gib(&self, ftl: usize) -> f64 {
+    pub fn erases_per_gib(&self, ftl: usize) -> f64 {
         self.replayed[ftl].erases as f64 * f64::from(1 << 30) / (self.user_sectors * SECTOR_BYTES) as f64
     }
 }

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::gecko::{drive, ram_mib, recovery_s};
 use crate::session::Session;
-use crate::statements::{Statements, rises};
+use crate::statements::{Statements, is_rising};
 use crate::table::{Table, number};
 use wearwell_theory::ftl::Ftl;
 
@@ -72,8 +72,9 @@ fn check(points: &[Point]) -> Statements {
     let one = |case: &str, holds: bool| [(case.to_owned(), holds)];
     let mut statements = Statements::default();
     let lazy_ram = at(37).ram_mib[0];
-    statements.check("LazyFTL's RAM grows", one("", rises(points.iter().map(|point| point.ram_mib[0]))));
-    statements.check("its recovery grows", one("", rises(points.iter().map(|point| point.recovery_s[0]))));
+    statements.check("LazyFTL's RAM grows", one("", is_rising(points.iter().map(|point| point.ram_mib[0]))));
+    statements
+        .check("its recovery grows", one("", is_rising(points.iter().map(|point| point.recovery_s[0]))));
     statements.check(
         "4 MB of RAM at 128 GB",
         [

@@ -2,7 +2,7 @@
 //! data", Performance Evaluation 70 (2013), Table 1: the single write frontier.
 
 use crate::Failure;
-use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Frontier, InitialPhase, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
@@ -22,7 +22,7 @@ const ROWS: [PaperRow<1>; 7] = [
 ];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let beginning = Beginning::of(session)?;
+    let beginning = InitialPhase::from_session(session)?;
     let scenarios = ROWS
         .iter()
         .map(|row| row.setting.scenario(Frontier::Single, BLOCKS, &beginning, session.length))

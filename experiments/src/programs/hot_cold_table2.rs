@@ -3,7 +3,7 @@
 //! the oldest first.
 
 use crate::Failure;
-use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Frontier, InitialPhase, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
@@ -26,7 +26,7 @@ const ROWS: [PaperRow<2>; 7] = [
 const FRONTIERS: [Frontier; 2] = [Frontier::DoubleRandom, Frontier::DoubleOldest];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let beginning = Beginning::of(session)?;
+    let beginning = InitialPhase::from_session(session)?;
     let each = ROWS.iter().flat_map(|row| FRONTIERS.map(|frontier| (row, frontier)));
     let scenarios = each
         .map(|(row, frontier)| row.setting.scenario(frontier, BLOCKS, &beginning, session.length))

@@ -41,7 +41,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         for layer in &result.layers {
             let (incoming, outgoing) = writes(result, &layer.name);
             let ratio = |of: u64| format!("{:.4}", outgoing as f64 / of as f64);
-            let total = result.nand.programs as f64 / result.course.measured_host_pages as f64;
+            let total = result.nand.programs as f64 / result.phases.measured_host_pages as f64;
             let mut row =
                 vec![panel.to_owned(), layer.name.clone(), incoming.to_string(), outgoing.to_string()];
             row.extend([ratio(incoming), format!("{total:.4}")]);
@@ -50,7 +50,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         let bottom = result.layers.last().expect("a stack has an FTL");
         handed_on.push((panel.to_owned(), writes(result, &bottom.name).1 == result.nand.programs));
         if is_chain {
-            products.push((panel.to_owned(), product_is_whole(result)));
+            products.push((panel.to_owned(), product_equals_total(result)));
         }
     }
     table.publish(session, "data")?;
@@ -66,12 +66,12 @@ fn writes(result: &RunResult, name: &str) -> (u64, u64) {
     (layer.incoming.get("write").copied().unwrap_or(0), outgoing)
 }
 
-fn product_is_whole(result: &RunResult) -> bool {
-    let of = |name: &str| {
+fn product_equals_total(result: &RunResult) -> bool {
+    let amplification_of = |name: &str| {
         let (incoming, outgoing) = writes(result, name);
         outgoing as f64 / incoming as f64
     };
-    let product: f64 = result.layers.iter().map(|layer| of(&layer.name)).product();
-    let whole = result.nand.programs as f64 / result.course.measured_host_pages as f64;
-    (product / whole - 1.0).abs() < 1e-9
+    let product: f64 = result.layers.iter().map(|layer| amplification_of(&layer.name)).product();
+    let total = result.nand.programs as f64 / result.phases.measured_host_pages as f64;
+    (product / total - 1.0).abs() < 1e-9
 }

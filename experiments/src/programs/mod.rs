@@ -61,7 +61,7 @@ mod wear_levelling;
 mod zipf_classes;
 
 use crate::Failure;
-use crate::moving;
+use crate::moving_hot_set;
 use crate::session::{Calculation, Sampling, Scale, Session};
 use serde::de::DeserializeOwned;
 
@@ -92,8 +92,8 @@ macro_rules! programs {
 }
 
 programs! {
-    answer_choices: moving::Settings,
-    answer_choices_predicted: moving::Settings,
+    answer_choices: moving_hot_set::Settings,
+    answer_choices_predicted: moving_hot_set::Settings,
     answer_merging: Sampling,
     answer_merging_predicted: Calculation,
     cagc_beyond: Sampling,

@@ -2,10 +2,10 @@
 //! drive, and throughput. For real file systems see `nvmfs_rivals`.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::assumed_values::AssumedValues;
 use crate::nvmfs::load::Load;
-use crate::nvmfs::simulate::{Simulated, Sizes};
-use crate::nvmfs::timed::Clock;
+use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
+use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::trial::Outcome;
 use crate::session::Session;
 use crate::table::Table;
@@ -40,7 +40,7 @@ pub struct Settings {
 struct Point {
     utilisation: f64,
     load: Load,
-    simulated: Simulated,
+    simulated: SimulatedFileSystem,
     sizes: Sizes,
     clock: Clock,
 }
@@ -56,12 +56,12 @@ impl Settings {
     }
 
     /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free extents.
-    fn file_systems(&self, assumed: &Assumed) -> Vec<Simulated> {
+    fn file_systems(&self, assumed: &AssumedValues) -> Vec<SimulatedFileSystem> {
         if self.recycle_free.is_empty() {
-            return Simulated::all(assumed).into();
+            return SimulatedFileSystem::all(assumed).into();
         }
-        let [nvmfs, ..] = Simulated::all(assumed);
-        let with = |&recycle_free| Simulated {
+        let [nvmfs, ..] = SimulatedFileSystem::all(assumed);
+        let with = |&recycle_free| SimulatedFileSystem {
             options: Options { recycle_free, ..nvmfs.options.clone() },
             ..nvmfs.clone()
         };
@@ -70,15 +70,16 @@ impl Settings {
 
     /// Returns all outcomes, in the order of the tables.
     fn outcomes(&self, session: &Session) -> Result<Vec<Outcome>, Failure> {
-        let (sizes, assumed, clock) = (self.sizes(), Assumed::of(session)?, Clock::of(session)?);
+        let (sizes, assumed, clock) =
+            (self.sizes(), AssumedValues::from_session(session)?, Clock::from_session(session)?);
         let systems = self.file_systems(&assumed);
         let all = || FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect();
         let workloads: Vec<String> = if self.workloads.is_empty() { all() } else { self.workloads.clone() };
         let mut points = Vec::new();
         for &utilisation in &self.utilisations {
             for workload in &workloads {
-                let load = assumed.sized(Load::named(workload));
-                let point = |simulated: &Simulated| Point {
+                let load = assumed.with_scaled_files(Load::named(workload));
+                let point = |simulated: &SimulatedFileSystem| Point {
                     utilisation,
                     load: load.clone(),
                     simulated: simulated.clone(),
@@ -88,7 +89,7 @@ impl Settings {
                 points.extend(systems.iter().map(point));
             }
         }
-        session.each("file system on two FTLs", &points, |point| {
+        session.compute_each("file system on two FTLs", &points, |point| {
             let Point { utilisation, load, simulated, sizes, clock } = point;
             simulated.play(load, *utilisation, sizes)?.evaluate(sizes.disk_bytes, clock)
         })
@@ -140,15 +141,15 @@ fn erases(outcomes: &[Outcome]) -> Table {
         "fast_wa",
     ];
     table(outcomes, &columns, |outcome| {
-        let of = |(ftl, replayed): (usize, &crate::nvmfs::replay::Replayed)| {
+        let fields_of = |(ftl, replayed): (usize, &crate::nvmfs::replay::ReplayCounts)| {
             [
                 replayed.erases.to_string(),
-                format!("{:.0}", outcome.erases_a_gib(ftl)),
+                format!("{:.0}", outcome.erases_per_gib(ftl)),
                 number(replayed.erase_cost(), 2),
                 number(replayed.write_amplification(), 3),
             ]
         };
-        Some(outcome.replayed.iter().enumerate().flat_map(of).collect())
+        Some(outcome.replayed.iter().enumerate().flat_map(fields_of).collect())
     })
 }
 
@@ -166,7 +167,7 @@ fn throughput(outcomes: &[Outcome]) -> Table {
 
 fn cleaning(outcomes: &[Outcome]) -> Table {
     table(outcomes, &["recycled_blocks", "moved_blocks", "cleaning_efficiency"], |outcome| {
-        outcome.cleaned.map(|cleaned| {
+        outcome.cleaner_work.map(|cleaned| {
             let counts = [cleaned.recycled_blocks, cleaned.moved_blocks].map(|count| count.to_string());
             counts.into_iter().chain([number(cleaned.efficiency(), 3)]).collect()
         })
@@ -188,7 +189,7 @@ fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     for (outcome, share) in outcomes.iter().zip(recycle_free.iter().cycle()) {
         let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone(), share.to_string()];
         row.push(format!("{:.3}", 1.0 / outcome.traffic()));
-        row.push(number(outcome.cleaned.and_then(|cleaned| cleaned.efficiency()), 3));
+        row.push(number(outcome.cleaner_work.and_then(|cleaned| cleaned.efficiency()), 3));
         row.push(outcome.replayed[0].erases.to_string());
         row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
         table.push(row);
@@ -209,10 +210,10 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
         "throughput_planes_percent",
     ]);
     for &utilisation in &settings.utilisations {
-        let here: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
+        let selected: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
         let mut gains = Vec::new();
-        for ours in here.iter().filter(|outcome| outcome.file_system == "nvmfs") {
-            let same = here.iter().filter(|other| other.workload == ours.workload);
+        for ours in selected.iter().filter(|outcome| outcome.file_system == "nvmfs") {
+            let same = selected.iter().filter(|other| other.workload == ours.workload);
             for other in same.filter(|other| other.file_system != "nvmfs") {
                 let gain = [0, 1].map(|drive| percent(ours.throughput(drive), other.throughput(drive)));
                 if other.file_system == "conquest" {
@@ -220,7 +221,7 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
                 }
                 let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
                 row.push(signed(percent(ours.traffic(), other.traffic())));
-                let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
+                let erases = [0, 1].map(|ftl| percent(ours.erases_per_gib(ftl), other.erases_per_gib(ftl)));
                 row.extend(erases.map(signed));
                 row.extend(gain.map(signed));
                 table.push(row);

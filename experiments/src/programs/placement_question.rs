@@ -30,7 +30,7 @@ const PLACEMENTS: [(&str, &str); 9] = [
 ];
 
 /// Index of the placement that the other placements are compared with.
-const BLIND: usize = 1;
+const BASELINE: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
@@ -95,7 +95,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn add_rows(table: &mut Table, victim: &str, (r, f): (f64, f64), group: &[Vec<Replica>]) {
-    let blind = write_amplification(&group[BLIND]).mean;
+    let baseline = write_amplification(&group[BASELINE]).mean;
     for ((name, _), replicas) in PLACEMENTS.iter().zip(group) {
         let ours = write_amplification(replicas);
         let spilled =
@@ -107,7 +107,7 @@ fn add_rows(table: &mut Table, victim: &str, (r, f): (f64, f64), group: &[Vec<Re
             name.replace(',', ";"),
             format!("{:.4}", ours.mean),
             format!("{:.4}", ours.half_width),
-            format!("{:+.2}", 100.0 * (ours.mean / blind - 1.0)),
+            format!("{:+.2}", 100.0 * (ours.mean / baseline - 1.0)),
             format!("{:.3}", 100.0 * spilled),
         ]);
     }
@@ -120,7 +120,7 @@ fn draw(session: &Session, victim: &str, groups: &[Vec<Replica>]) -> Result<(), 
         .map(|(placement, (name, _))| Series {
             name: (*name).to_owned(),
             points: points_of(placement, groups),
-            joined: true,
+            has_line: true,
         })
         .collect();
     let title = format!("Write amplification by placement, {victim}, b = 32, S_f = 0.1");

@@ -69,9 +69,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     for placement in PLACEMENTS {
         for load in LOADS {
             for trim_ratio in TRIM_RATIOS {
-                let twin = effective_spare_factor(trim_ratio);
+                let spare_factor = effective_spare_factor(trim_ratio);
                 scenarios.push(scenario_of(placement, load, SPARE_FACTOR, trim_ratio, session.length)?);
-                scenarios.push(scenario_of(placement, load, twin, 0.0, session.length)?);
+                scenarios.push(scenario_of(placement, load, spare_factor, 0.0, session.length)?);
             }
         }
     }
@@ -108,7 +108,7 @@ fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> 
             table.push(fields);
             points.push((trim_ratio, write_amplification(&pair[0])));
         }
-        series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, joined: true });
+        series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, has_line: true });
     }
     table.publish(session, "data")?;
     let title = "Write amplification with TRIM, d = 10, b = 32, S_f = 0.1";
@@ -116,9 +116,10 @@ fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> 
     chart.draw(session, "plot", &series)
 }
 
-fn compare(trim_ratio: f64, with: &[Replica], twin: &[Replica]) -> Vec<String> {
-    let (ours, theirs) = (write_amplification(with), write_amplification(twin));
-    let mapped = Interval::of(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
+fn compare(trim_ratio: f64, with: &[Replica], reference: &[Replica]) -> Vec<String> {
+    let (ours, theirs) = (write_amplification(with), write_amplification(reference));
+    let mapped =
+        Interval::from_values(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
     vec![
         format!("{trim_ratio:.2}"),
         format!("{mapped:.4}"),

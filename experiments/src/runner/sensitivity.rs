@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
-use crate::manifest::{Found, Manifest, Verdict, find};
-use crate::runner::reproduce::{Plan, Record, ends_all, folder_of, reproduce};
-use crate::session::Watch;
+use crate::manifest::{Manifest, ManifestEntry, Verdict, find};
+use crate::runner::reproduce::{Plan, Record, folder_of, reproduce, stops_all_items};
+use crate::session::ReproductionObserver;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,13 +48,13 @@ pub struct Effect {
     pub same_data: bool,
     /// Reason why the claim cannot be decided with the changed value; cases and verdict are then those of the
     /// register's value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
+    #[serde(rename = "refused", default, skip_serializing_if = "Option::is_none")]
+    pub undecided_reason: Option<String>,
 }
 
 impl Effect {
     /// True if the verdict changes.
-    pub fn turns(&self) -> bool {
+    pub fn changes_verdict(&self) -> bool {
         self.verdicts[0] != self.verdicts[1]
     }
 }
@@ -69,45 +69,47 @@ pub fn vary(
     manifests: &[Manifest],
     chosen: &[Assumption],
     plan: &Plan,
-    watch: &dyn Watch,
+    watch: &dyn ReproductionObserver,
 ) -> Result<Vec<Effect>, Failure> {
     let mut effects = Vec::new();
-    let mut tried = Vec::new();
+    let mut tested = Vec::new();
     for assumption in chosen {
         for item in &assumption.used_by {
             let found = find(manifests, item)?;
-            let usual = reproduce(manifests, found, plan, watch)
-                .map_err(|error| if ends_all(&error) { error } else { format!("{item}: {error}").into() })?;
-            if !usual.assumes.contains(&assumption.name) {
+            let base = reproduce(manifests, found, plan, watch).map_err(|error| {
+                if stops_all_items(&error) { error } else { format!("{item}: {error}").into() }
+            })?;
+            if !base.used_assumptions.contains(&assumption.name) {
                 let name = &assumption.name;
                 return Err(format!("{item} does not use {name}, and the register says that it does").into());
             }
-            tried.push((assumption.name.clone(), item.clone()));
+            tested.push((assumption.name.clone(), item.clone()));
             for factor in FACTORS {
-                let changed_to = assumption.times(factor);
+                let changed_to = assumption.scaled(factor);
                 let assumptions = Assumptions::register().with(&assumption.name, changed_to)?;
                 let folder = format!("{}={changed_to}", assumption.name.replace('/', "-"));
                 let output = plan.output.join("assumptions").join(folder);
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
-                let (here, refused) = match reproduce(manifests, found, &changed, watch) {
-                    Err(error) if ends_all(&error) => return Err(error),
-                    Err(error) => (usual.clone(), Some(reason(&error.to_string()))),
+                let (changed_record, undecided_reason) = match reproduce(manifests, found, &changed, watch) {
+                    Err(error) if stops_all_items(&error) => return Err(error),
+                    Err(error) => (base.clone(), Some(reason(&error.to_string()))),
                     Ok(record) => (record, None),
                 };
-                let same_data = refused.is_none()
+                let same_data = undecided_reason.is_none()
                     && data(manifests, found, plan.output)? == data(manifests, found, &output)?;
-                let run = run_as(plan);
-                let compared = compare(assumption, changed_to, &usual, &here, &run);
+                let run = options_of(plan);
+                let compared = compare(assumption, changed_to, &base, &changed_record, &run);
                 effects.extend(compared.map(|effect| Effect {
                     same_data,
-                    refused: refused.clone(),
+                    undecided_reason: undecided_reason.clone(),
                     ..effect
                 }));
             }
         }
     }
-    let is_new =
-        |effect: &Effect| tried.iter().any(|(name, item)| (name, item) == (&effect.assumption, &effect.item));
+    let is_new = |effect: &Effect| {
+        tested.iter().any(|(name, item)| (name, item) == (&effect.assumption, &effect.item))
+    };
     let mut all = self::effects(plan.output)?;
     all.retain(|effect| !is_new(effect));
     all.extend(effects.iter().cloned());
@@ -121,8 +123,12 @@ pub fn vary(
 }
 
 /// Returns the tables of an item, by their names, without the command that made them.
-fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<OsString, String>, Failure> {
-    let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
+fn data(
+    manifests: &[Manifest],
+    entry: ManifestEntry,
+    output: &Path,
+) -> Result<BTreeMap<OsString, String>, Failure> {
+    let source = entry.item.data_source.as_ref().map_or(Ok(entry), |other| find(manifests, other))?;
     let folder = folder_of(output, source);
     let mut tables = BTreeMap::new();
     for entry in std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))? {
@@ -138,7 +144,7 @@ fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<
 }
 
 /// Returns effort and other settings, as in a command.
-fn run_as(plan: &Plan) -> String {
+fn options_of(plan: &Plan) -> String {
     let settings = plan.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
     format!("{}{}", plan.effort.option(), settings.collect::<String>())
 }
@@ -157,22 +163,22 @@ pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
 fn compare<'a>(
     assumption: &'a Assumption,
     changed_to: f64,
-    usual: &'a Record,
-    here: &'a Record,
+    base: &'a Record,
+    changed: &'a Record,
     run: &'a str,
 ) -> impl Iterator<Item = Effect> + 'a {
-    usual.claims.iter().zip(&here.claims).map(move |(before, after)| Effect {
+    base.claims.iter().zip(&changed.claims).map(move |(before, after)| Effect {
         assumption: assumption.name.clone(),
         value: assumption.value,
         changed_to,
-        item: usual.item.clone(),
+        item: base.item.clone(),
         run: run.to_owned(),
         claim: before.says.clone(),
         holds_in: [before.holds_in, after.holds_in],
         cases: [before.cases, after.cases],
         verdicts: [before.verdict, after.verdict],
         same_data: false,
-        refused: None,
+        undecided_reason: None,
     })
 }
 
@@ -187,22 +193,22 @@ pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
                     | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
-        let tried: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
+        let own_effects: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
         let _ = writeln!(
             text,
             "| {name} | {value} | {why} | {} | {} | {} |",
             used_by.join(", "),
-            runs(&tried),
-            turned(&tried)
+            runs(&own_effects),
+            changed_verdicts(&own_effects)
         );
     }
     text
 }
 
 /// Describes the tested items with their options and values, and the number of claims.
-fn runs(tried: &[&Effect]) -> String {
+fn runs(effects: &[&Effect]) -> String {
     let mut runs: Vec<(&str, Vec<f64>, usize)> = Vec::new();
-    for effect in tried {
+    for effect in effects {
         if !runs.iter().any(|(run, ..)| *run == effect.run) {
             runs.push((&effect.run, Vec::new(), 0));
         }
@@ -220,25 +226,25 @@ fn runs(tried: &[&Effect]) -> String {
 }
 
 /// Lists the verdicts that change.
-fn turned(tried: &[&Effect]) -> String {
-    if tried.is_empty() {
+fn changed_verdicts(effects: &[&Effect]) -> String {
+    if effects.is_empty() {
         return "not tried".to_owned();
     }
-    let turned = tried.iter().filter(|effect| effect.turns()).map(|effect| {
+    let changed = effects.iter().filter(|effect| effect.changes_verdict()).map(|effect| {
         let [before, after] = [0, 1].map(|at| {
-            let words = effect.verdicts[at].words();
+            let words = effect.verdicts[at].label();
             format!("{words} ({} of {})", effect.holds_in[at], effect.cases[at])
         });
         format!("at {}, {}: \"{}\" from {before} to {after}", effect.changed_to, effect.item, effect.claim)
     });
-    let refused = tried.iter().filter_map(|effect| {
-        let why = effect.refused.as_ref()?.replace(['|', '\n'], " ");
+    let undecided = effects.iter().filter_map(|effect| {
+        let why = effect.undecided_reason.as_ref()?.replace(['|', '\n'], " ");
         Some(format!("at {}, {} cannot be run or decided: {why}", effect.changed_to, effect.item))
     });
-    let unchanged = tried.iter().filter(|effect| effect.same_data);
+    let unchanged = effects.iter().filter(|effect| effect.same_data);
     let unchanged =
         unchanged.map(|effect| format!("at {}, {}: no digit changes", effect.changed_to, effect.item));
-    let mut turned: Vec<String> = turned.chain(refused).chain(unchanged).collect();
+    let mut turned: Vec<String> = changed.chain(undecided).chain(unchanged).collect();
     turned.dedup();
     if turned.is_empty() { "none".to_owned() } else { turned.join("; ") }
 }
@@ -262,14 +268,14 @@ mod tests {
             cases: [2, 2],
             verdicts,
             same_data: false,
-            refused: None,
+            undecided_reason: None,
         };
         let effects = [
             effect(&first, [Verdict::Reproduced, Verdict::Partly]),
             effect(&second, [Verdict::Reproduced, Verdict::Reproduced]),
         ];
         let mut effects = effects.to_vec();
-        effects.push(Effect { refused: Some("too small".to_owned()), ..effects[0].clone() });
+        effects.push(Effect { undecided_reason: Some("too small".to_owned()), ..effects[0].clone() });
         effects.push(Effect {
             same_data: true,
             assumption: register.all()[2].name.clone(),

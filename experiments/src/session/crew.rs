@@ -1,6 +1,6 @@
 //! Executor of the points of a program outside of this process.
 
-use crate::journal::Answer;
+use crate::journal::PointResult;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Inputs that lead a program to its points: its settings, and the results of earlier points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
+pub struct ProgramInputs {
     /// Name of the program.
     pub program: String,
     /// Settings of the program.
@@ -21,15 +21,16 @@ pub struct Way {
     /// Folder of traces, if there is one.
     pub traces: Option<PathBuf>,
     /// Earlier results: one list per request for points, one result per point.
-    pub earlier: Vec<Vec<Value>>,
+    #[serde(rename = "earlier")]
+    pub earlier_results: Vec<Vec<Value>>,
 }
 
 /// A point that has ended: its index among the requested points, and its result or its error. An error is final:
 /// repeating the point gives the same error.
-pub type Ended = (usize, Result<Answer, String>);
+pub type PointOutcome = (usize, Result<PointResult, String>);
 
 /// Executor of points outside of this process.
-pub trait Crew: Sync + fmt::Debug {
+pub trait PointExecutor: Sync + fmt::Debug {
     /// Computes `points` in any order. Calls `heed` with each point that ends, and with `None` at intervals while none
     /// ends; returns once all have ended or `heed` stops.
     ///
@@ -38,13 +39,13 @@ pub trait Crew: Sync + fmt::Debug {
     /// Returns an error if the points could not be computed for external reasons.
     fn answer(
         &self,
-        way: &Way,
+        way: &ProgramInputs,
         points: &[String],
-        heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
-    ) -> Result<(), Lost>;
+        heed: &mut dyn FnMut(Option<PointOutcome>) -> ControlFlow<()>,
+    ) -> Result<(), ExecutorLost>;
 }
 
 /// The executor is lost and computes no more points; finished points are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Lost(pub String);
+pub struct ExecutorLost(pub String);

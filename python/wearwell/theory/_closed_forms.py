@@ -7,7 +7,7 @@ from typing import Literal, overload
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ._vector import Values, answer, plain
+from ._vector import Values, solve_all, to_scalar
 
 
 @overload
@@ -154,4 +154,4 @@ def _solve(
     model: str, pages_per_block: ArrayLike, spare_factor: ArrayLike, *, law: str = "", **others: ArrayLike
 ) -> float | Values:
     parameters = {"pages_per_block": pages_per_block, "spare_factor": spare_factor, **others}
-    return plain(answer(_core.theory_write_amplification, model, law, parameters))
+    return to_scalar(solve_all(_core.theory_write_amplification, model, law, parameters))

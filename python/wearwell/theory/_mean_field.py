@@ -7,7 +7,7 @@ from typing import overload
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ._vector import Policy, Values, answer, choices_of, plain
+from ._vector import Policy, Values, choices_of, solve_all, to_scalar
 
 
 @overload
@@ -126,4 +126,4 @@ def _solve(
         "hot_writes": hot_writes,
         "hot_space": hot_space,
     }
-    return plain(answer(_core.theory_write_amplification, model, policy, parameters))
+    return to_scalar(solve_all(_core.theory_write_amplification, model, policy, parameters))

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, _html
 from .._errors import ParameterError
-from ._vector import Policy, Values, answer, choices_of, numbers, plain
+from ._vector import Policy, Values, choices_of, numbers, solve_all, to_scalar
 
 Model: TypeAlias = Literal["single", "double", "fifo", "greedy", "windowed", "random", "separated"]
 
 _MEAN_FIELDS = ("single", "double")
 _UNIFORM = ("greedy", "windowed")
-MOST_CHOICES = 100_000
+MAX_CHOICES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ def optimal_choices(
     2013, sec. 4.3). Parameters are those of `single`, and may be arrays.
     """
     most = operator.index(max_choices)
-    if not 1 <= most <= MOST_CHOICES:
-        raise ParameterError(f"max_choices: {most} is not between 1 and {MOST_CHOICES}", "max_choices")
+    if not 1 <= most <= MAX_CHOICES:
+        raise ParameterError(f"max_choices: {most} is not between 1 and {MAX_CHOICES}", "max_choices")
     if structure not in _MEAN_FIELDS:
         raise ParameterError(f"structure: there is no {structure!r}; there are single, double", "structure")
     given = {
@@ -78,7 +78,7 @@ def optimal_choices(
     }
     parameters: dict[str, ArrayLike] = {name: numbers(name, value)[..., None] for name, value in given.items()}
     parameters["choices"] = np.arange(1, most + 1)
-    scan = answer(_core.theory_write_amplification, structure, "d_choices", parameters, own_axes=1)
+    scan = solve_all(_core.theory_write_amplification, structure, "d_choices", parameters, own_axes=1)
     best = scan.argmin(axis=-1)
     least = scan.min(axis=-1)
     if scan.ndim == 1:
@@ -161,4 +161,4 @@ def solve_spare(
     if window_share is not None:
         parameters["window_share"] = window_share
     chosen = policy if is_mean_field else law
-    return plain(answer(_core.theory_solve_spare, model, chosen, parameters))
+    return to_scalar(solve_all(_core.theory_solve_spare, model, chosen, parameters))

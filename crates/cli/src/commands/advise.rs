@@ -6,10 +6,10 @@ use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::advice::{Repeat, as_json, as_rows, as_table, as_value};
-use crate::report::{csv_rows, parquet, rows_as_columns, wrapped};
+use crate::report::advice::{RepeatCommand, as_json, as_rows, as_table, as_value};
+use crate::report::{csv_rows, parquet, rows_as_columns, wrap};
 use crate::scenario_args::{self, ScenarioArgs};
-use crate::study_args::{StudyArgs, beside};
+use crate::study_args::{StudyArgs, runs_folder};
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_stack::Draft;
@@ -74,14 +74,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .iter()
         .try_for_each(|name| Family::named(name).map(drop))
         .map_err(|problem| Failure::Usage(format!("--only: {problem}")))?;
-    let shortened = if args.quick { advise::shortened(&draft)? } else { Vec::new() };
+    let shortened = if args.quick { advise::short_run_settings(&draft)? } else { Vec::new() };
     shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
     // Runs are compared with each other, not with theory.
-    let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
+    let study = args.study.open_resources(args.output.as_deref().map(runs_folder).as_deref())?;
     let options = AdviseOptions {
         only: args.only.clone(),
         replicas: args.replicas,
@@ -92,15 +92,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outcome = advise::advise(&draft, &options, &display);
     display.clear();
     let advice = outcome.map_err(failure)?;
-    let repeat = Repeat::new(command(&args.scenario, &shortened));
+    let repeat = RepeatCommand::new(repeat_words(&args.scenario, &shortened));
     if let Some(file) = &output {
         write(file, &advice, &repeat)?;
     }
     if let Some(page) = &page {
-        draw(page, &draft, &advice, &repeat)?;
+        write_page(page, &draft, &advice, &repeat)?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&as_table(&advice, &repeat)),
+        Format::Table => wrap(&as_table(&advice, &repeat)),
         Format::Json => as_json(&advice, &repeat),
         Format::Csv => csv_rows(&as_rows(&advice, &repeat))?,
     })?;
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the page with the advice and the scenario.
-fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
+fn write_page(page: &Page, draft: &Draft, advice: &Advice, repeat: &RepeatCommand) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     let mut value = as_value(advice, repeat);
     value["scenario"] = json!(scenario);
@@ -117,9 +117,9 @@ fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<
 }
 
 /// Returns the words of the command that runs the scenario with the shortened measurement.
-fn command(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
+fn repeat_words(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
     let mut words = vec!["wearwell".to_owned(), "run".to_owned()];
-    words.extend(scenario.words());
+    words.extend(scenario.arguments());
     words.extend(shortened.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
     words
 }
@@ -133,7 +133,7 @@ fn failure(error: AdviseError) -> Failure {
     }
 }
 
-fn write(file: &OutputFile, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
+fn write(file: &OutputFile, advice: &Advice, repeat: &RepeatCommand) -> Result<(), Failure> {
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(as_json(advice, repeat).as_bytes())),
         FileKind::Csv => {

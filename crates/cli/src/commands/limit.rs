@@ -7,14 +7,14 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::limit::as_table;
-use crate::report::{csv_rows, pretty, wrapped};
+use crate::report::{csv_rows, pretty, wrap};
 use crate::scenario_args::{self, ScenarioArgs};
-use crate::study_args::{StudyArgs, beside};
+use crate::study_args::{StudyArgs, runs_folder};
 use serde_json::Value;
 use std::path::PathBuf;
 use wearwell_study::Axis;
-use wearwell_study::advise::shortened;
-use wearwell_study::limit::{LimitOptions, policies};
+use wearwell_study::advise::short_run_settings;
+use wearwell_study::limit::{LowerBoundOptions, compare_policies};
 
 /// Compares a drive, and every placement and victim policy, with a lower bound on write amplification
 ///
@@ -72,26 +72,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
     let placements = match &args.placements {
         Some(text) => parts(text, "--placements")?,
-        None => LimitOptions::every_placement(),
+        None => LowerBoundOptions::all_placements(),
     };
     let victims = match &args.victims {
         Some(text) => parts(text, "--victims")?,
-        None => LimitOptions::every_victim(),
+        None => LowerBoundOptions::all_victims(),
     };
     if args.quick {
-        shortened(&draft)?.iter().try_for_each(|setting| setting.apply(&mut draft))?;
+        short_run_settings(&draft)?.iter().try_for_each(|setting| setting.apply(&mut draft))?;
     }
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
-    let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
+    let study = args.study.open_resources(args.output.as_deref().map(runs_folder).as_deref())?;
     // Runs are compared with each other, not with theory.
     let sweep = study.options(false, false);
     let options =
-        LimitOptions { placements, victims, all_pairs: args.all_pairs, replicas: args.replicas, sweep };
+        LowerBoundOptions { placements, victims, all_pairs: args.all_pairs, replicas: args.replicas, sweep };
     let display = SweepProgress::new(args.progress, 0);
-    let outcome = policies(&draft, &options, &display);
+    let outcome = compare_policies(&draft, &options, &display);
     display.clear();
     let found = outcome.map_err(|error| Failure::of_limit(error, &draft))?;
     if let Some(file) = &output {
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         page.write_value(name.as_deref().unwrap_or("A drive beside its limit"), found.to_value())?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&as_table(&found)),
+        Format::Table => wrap(&as_table(&found)),
         Format::Json => pretty(&found.to_value()),
         Format::Csv => csv_rows(&found.rows())?,
     })?;

@@ -52,7 +52,7 @@ pub fn tables(layer: &LayerResult) -> String {
     text += &operations(layer, ftl);
     text.push('\n');
     if let Some(recovery) = &ftl.recovery {
-        text += &recovered(recovery);
+        text += &recovery_table(recovery);
         text.push('\n');
     }
     text
@@ -64,7 +64,7 @@ pub fn power(title: &str, result: &RunResult) -> String {
     let mut text = format!("{title}  (FTL {})\n", ftl.map_or("–", |ftl| &ftl.kind));
     text.extend(result.power.as_ref().map(outages));
     if let Some(recovery) = ftl.and_then(|ftl| ftl.recovery.as_ref()) {
-        text += &recovered(recovery);
+        text += &recovery_table(recovery);
         text.push('\n');
     }
     text
@@ -108,7 +108,7 @@ fn operations(layer: &LayerResult, ftl: &FtlResult) -> String {
     grid(&["cause", "page writes", "page reads", "spare reads", "erases"], causes.collect(), &[1, 2, 3, 4])
 }
 
-fn recovered(recovery: &RecoveryResult) -> String {
+fn recovery_table(recovery: &RecoveryResult) -> String {
     let head = ["recovery", "spare reads", "page reads", "page writes", "erases", "ms"];
     let row = |prefix: &str, step: &RecoveryStepResult| {
         vec![

@@ -78,7 +78,7 @@ impl<M: Medium> Medium for CheckedMedium<M> {
 
     const READS_BY_PAGE: bool = M::READS_BY_PAGE;
 
-    const KEEPS_GROUPS: bool = M::KEEPS_GROUPS;
+    const STORES_GROUPS: bool = M::STORES_GROUPS;
 
     fn blocks(&self) -> u32 {
         assert_eq!(self.inner.blocks() as usize, self.next.len(), "a medium has as many blocks as it had");
@@ -93,7 +93,7 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         self.check_run(block, page, &run);
         let pages = run.data.len() as u32;
         let done = self.inner.program(block, page, run);
-        let taken = match done {
+        let programmed = match done {
             Ok(()) => pages,
             Err(MediumError::ProgramFailed { page: failed, .. }) => {
                 assert!((page..page + pages).contains(&failed), "{block:?}: page {failed} was not in hand");
@@ -105,8 +105,8 @@ impl<M: Medium> Medium for CheckedMedium<M> {
                 0
             }
         };
-        self.next[block.index()] += taken;
-        self.programs += u64::from(taken);
+        self.next[block.index()] += programmed;
+        self.programs += u64::from(programmed);
         self.sequence = run.sequence + u64::from(pages);
         done
     }
@@ -139,8 +139,8 @@ impl<M: Medium> Medium for CheckedMedium<M> {
     ) -> Result<(), MediumError> {
         let programmed = self.next.get(block.index()).copied().filter(|_| !self.is_uncertain);
         if let Some(programmed) = programmed {
-            let is_there = pages.check_programmed(block, Some(programmed));
-            assert!(is_there.is_ok(), "{block:?}: {programmed} pages are programmed, {pages:?} are read");
+            let check = pages.check_programmed(block, Some(programmed));
+            assert!(check.is_ok(), "{block:?}: {programmed} pages are programmed, {pages:?} are read");
         }
         let before = out.len();
         let done = self.inner.read(block, pages, cause, out);
@@ -231,12 +231,17 @@ impl<F: Flash> Flash for CheckedMedium<F> {
         self.inner.note(block)
     }
 
-    fn keeps_bytes(&self) -> bool {
-        self.inner.keeps_bytes()
+    fn needs_page_bytes(&self) -> bool {
+        self.inner.needs_page_bytes()
     }
 
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
-        self.inner.hold(block, page, fill)
+    fn store_page_bytes(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        fill: &mut FillPage<'_>,
+    ) -> Result<(), MediumError> {
+        self.inner.store_page_bytes(block, page, fill)
     }
 
     fn tear_program(&mut self, block: BlockId, page: u32) {

@@ -7,5 +7,5 @@
 mod layer;
 mod medium;
 
-pub use layer::Checked;
+pub use layer::CheckedLayer;
 pub use medium::CheckedMedium;

@@ -1,6 +1,6 @@
 //! Detection of equal pages: the table of kinds and their settings.
 
-use super::maplog::RECORD_BYTES;
+use super::map_log::RECORD_BYTES;
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -381,7 +381,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_configuration_follows_its_table() {
+    fn config_matches_its_table() {
         let entry_of = DedupConfig::entry;
         NamedConfig { tag: "kind", entries: DEDUPS, aliases: DEDUP_ALIASES, entry_of }.check();
         assert!(DedupConfig::default().is_none());

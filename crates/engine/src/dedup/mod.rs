@@ -8,8 +8,8 @@
 //! store are one layer in reports.
 //!
 //! A [`DedupConfig`] selects the method that detects equal pages. Methods on the write path detect them when
-//! [`Dedup`] is written. CAGC detects them while cleaning, through a [`crate::log::Migration`] that
-//! [`Sharing::migration`] provides to the store.
+//! [`Dedup`] is written. CAGC detects them while cleaning, through a [`crate::log::MigrationPolicy`] that
+//! [`SharedTables::migration_policy`] provides to the store.
 //!
 //! Of CA-FTL and CA-SSD only the abstracts, and their description in CAGC (Wu et al., IPDPS 2021), were read again.
 //! Details that go beyond these are assumed; known differences are noted where they occur.
@@ -30,7 +30,7 @@
 //!   count as live below.
 //! - A merge happens while a victim is cleaned, and the merged page disappears with the victim. The records of the
 //!   merge are therefore written before the victim is erased, in the place of one of the saved pages
-//!   ([`Migration::last_page`]). A slot with more references than the page has room for is moved without merging.
+//!   ([`MigrationPolicy::last_page`]). A slot with more references than the page has room for is moved without merging.
 //! - After each page of the log, a page of the checkpoint of the whole map is written, in turn. A ring of pages is
 //!   therefore enough, at the cost of two page writes for each full page of records.
 //! - There are no atomic groups with a log: a hit would have to be part of the atomic page writes.
@@ -43,13 +43,13 @@
 mod abilities;
 mod buckets;
 mod bytes;
-mod cleaner;
 mod config;
-mod durable;
 mod index;
 mod layer;
+mod log_writes;
 mod lru;
-mod maplog;
+mod map_log;
+mod migration;
 mod notes;
 mod pages;
 mod recover;
@@ -65,20 +65,20 @@ pub use config::{
     Paged, PreHashed, Promotion, Sampled,
 };
 pub use layer::Dedup;
-pub use maplog::{MapImage, Note, Record};
+pub use map_log::{MapImage, Note, Record};
 pub use notes::SpareNotes;
-pub use recover::{Found, Recovered, recover};
-pub use restart::{DedupRemains, DedupSettings};
+pub use recover::{RecoveredMap, SlotPage, recover};
+pub use restart::{DedupSettings, SurvivingDedup};
 
 use crate::config::ConfigError;
 use crate::counters::Cause;
-use crate::layer::Content;
-use crate::log::Migration;
+use crate::layer::ContentId;
+use crate::log::MigrationPolicy;
 use crate::timing::Journal;
 use crate::units::Lpn;
-use cleaner::Cleaner;
 use index::Index;
-use maplog::MapLog;
+use map_log::MapLog;
+use migration::DedupMigration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tables::Tables;
 
@@ -86,9 +86,9 @@ use tables::Tables;
 ///
 /// Both run on one thread, one inside the other; the lock only satisfies the compiler.
 #[derive(Clone)]
-pub struct Sharing(Arc<Mutex<Tables>>);
+pub struct SharedTables(Arc<Mutex<Tables>>);
 
-impl Sharing {
+impl SharedTables {
     /// Creates tables for a layer of `logical_pages` that writes atomic groups of up to `atomic_pages` pages; 0 for
     /// no groups. The error names a setting that is invalid or incompatible with groups.
     pub fn new(config: &DedupConfig, logical_pages: u32, atomic_pages: u32) -> Result<Self, ConfigError> {
@@ -98,8 +98,8 @@ impl Sharing {
             let problem = format!("does not go with groups of {atomic_pages} pages written atomically");
             return Err(ConfigError::new("map_log", problem));
         }
-        let more = atomic_pages.max(log.unwrap_or(0));
-        let slots = logical_pages.checked_add(more).filter(|slots| *slots < 1 << 31);
+        let extra_slots = atomic_pages.max(log.unwrap_or(0));
+        let slots = logical_pages.checked_add(extra_slots).filter(|slots| *slots < 1 << 31);
         let Some(slots) = slots else {
             return Err(ConfigError::new(
                 "kind",
@@ -111,29 +111,30 @@ impl Sharing {
         let index = Index::new(settings, slots, weak_bits);
         let log = log.map(|records| MapLog::new(records, logical_pages, slots));
         let tables = Tables::new(detect, settings.verify, index, log, logical_pages, slots);
-        Ok(Sharing(Arc::new(Mutex::new(tables))))
+        Ok(SharedTables(Arc::new(Mutex::new(tables))))
     }
 
     /// Returns the number of logical pages that the store below must have: the slots, the pages of an index in flash,
     /// and those of the map's checkpoint and log.
     pub fn store_pages(&self) -> u32 {
         let tables = self.lock();
-        tables.first_of_log() + tables.log.as_ref().map_or(0, MapLog::pages)
+        tables.first_log_page() + tables.log.as_ref().map_or(0, MapLog::pages)
     }
 
     /// Returns the migration policy for cleaning in the store below. `None` if all live pages are moved alike and the
-    /// placement does not need reference counts (`wants_references`).
-    pub fn migration(
+    /// placement does not need reference counts (`needs_references`).
+    pub fn migration_policy(
         &self,
         journal: Option<Journal>,
-        wants_references: bool,
-    ) -> Option<Box<dyn Migration<Content>>> {
-        let looks = matches!(self.lock().detect, Detect::Cleaning { .. });
-        (looks || wants_references).then(|| Box::new(Cleaner::new(self.clone(), journal)) as _)
+        needs_references: bool,
+    ) -> Option<Box<dyn MigrationPolicy<ContentId>>> {
+        let merges_in_cleaning = matches!(self.lock().detect, Detect::Cleaning { .. });
+        (merges_in_cleaning || needs_references)
+            .then(|| Box::new(DedupMigration::new(self.clone(), journal)) as _)
     }
 
     /// Returns the slot that the page points to, its reference count, and its content as far as the index knows it.
-    pub fn slot_of(&self, page: Lpn) -> Option<(u32, u32, Content)> {
+    pub fn slot_of(&self, page: Lpn) -> Option<(u32, u32, ContentId)> {
         let tables = self.lock();
         tables.slot_of(page).map(|slot| (slot, tables.references(slot), tables.content(slot)))
     }

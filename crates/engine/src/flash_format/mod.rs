@@ -6,18 +6,19 @@
 //! fills as many bytes as the FTL assumes; data that does not fit is in the note of its spare area.
 //! docs/design/flash-image.md specifies the format byte by byte.
 
+mod ftl_pages;
 mod numbers;
-mod own;
 mod packed;
 mod spare;
 #[cfg(test)]
 mod tests;
 mod validity;
 
-pub use own::{
-    Class, MapRecord, decode_checkpoint, decode_node, decode_records, decode_stored, decode_translation,
-    encode_checkpoint, encode_node, encode_records, encode_stored, encode_translation,
+pub use ftl_pages::{
+    MapRecord, PageType, decode_checkpoint, decode_dedup_note, decode_node, decode_records,
+    decode_translation, encode_checkpoint, encode_dedup_note, encode_node, encode_records,
+    encode_translation,
 };
 pub use packed::{pack, unpack};
-pub use spare::{DATA, ERASED, FormatError, SPARE_BYTES, SPOILT, SpareRecord, VERSION, crc};
+pub use spare::{DATA, ERASED, FormatError, SPARE_BYTES, SpareRecord, UNREADABLE, VERSION, crc};
 pub use validity::{DecodedRun, ValidityCodec, ValidityNote};

@@ -1,32 +1,32 @@
 //! Flash translation layers other than the plain log, their data in flash, and their recovery from it.
 
-mod cycled;
 pub mod hybrid;
 mod interrupted;
-mod lives;
+mod lasting_commands;
 pub mod page;
 pub mod paged;
 mod power;
+mod power_cycle_counts;
+mod power_cycled;
 #[cfg(test)]
 pub(crate) mod tests;
-mod told;
 
-pub use cycled::{Cycled, Switched};
-pub use interrupted::{CutSettings, Cuts, Interrupted, Known, parse_cuts};
+pub use interrupted::{CutSettings, CutTimes, IdentifiedPayload, PowerCutFtl, parse_cuts};
 pub use power::{Outages, PowerCycle};
+pub use power_cycled::{PowerCycledFtl, SwitchableLayer};
 
 use crate::config::ConfigError;
 use crate::layer::{Layer, LayerError, Medium, RecoveryReport};
-use crate::log::Migration;
-use crate::nand::{Flash, KeptError, KeptFlash};
+use crate::log::MigrationPolicy;
+use crate::nand::{Flash, StoredFlash, StoredFlashError};
 use crate::seed::Seed;
 use crate::units::BlockId;
 
 /// Returns the root seed for the policies of an FTL on used flash. With the same random numbers after each power cut,
 /// a policy would choose the same blocks every time, which may have no invalid pages.
-fn seed_of_life(seed: Seed, flash: &impl Medium) -> Seed {
+fn policy_seed(seed: Seed, flash: &impl Medium) -> Seed {
     let erases: u64 = (0..flash.blocks()).map(|block| u64::from(flash.erases(BlockId(block)))).sum();
-    if erases == 0 { seed } else { seed.of(&format!("life after {erases} erases")) }
+    if erases == 0 { seed } else { seed.derive(&format!("life after {erases} erases")) }
 }
 
 /// An FTL that can be reduced to its flash, as by a power cut, and recovered from it.
@@ -35,7 +35,7 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     type Flash: Flash;
 
     /// State that survives a power cut: the flash, and the contents of pages that the FTL wrote for itself.
-    type Remains;
+    type SurvivingFlash;
 
     /// Settings that the FTL is built from.
     type Settings: Clone;
@@ -47,15 +47,15 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     const READS_ALL_SPARE_AREAS: bool;
 
     /// Drops everything in RAM.
-    fn into_flash(self) -> Self::Remains;
+    fn into_flash(self) -> Self::SurvivingFlash;
 
     /// Recovers the FTL from the surviving state. If power is lost meanwhile, returns the error with the state that
     /// survives then.
     #[allow(clippy::type_complexity)]
     fn restart(
         settings: &Self::Settings,
-        remains: Self::Remains,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
+        surviving: Self::SurvivingFlash,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)>;
 
     /// Recovers like [`Restart::restart`], but after a power cut in which a battery, if there is one, did not work.
     /// Data that the battery would have saved is searched for in flash, as in a drive without battery. Acknowledged
@@ -63,19 +63,19 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     #[allow(clippy::type_complexity)]
     fn restart_unsaved(
         settings: &Self::Settings,
-        remains: Self::Remains,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
+        surviving: Self::SurvivingFlash,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)>;
 
     /// Reads the surviving state from flash that is stored outside the simulation: `flash` has its spare areas, and
-    /// `kept` the bytes of the pages that the FTL wrote for itself.
+    /// `stored` the bytes of the pages that the FTL wrote for itself.
     ///
     /// # Errors
     /// Fails if a page is unreadable, or differs from what an FTL with these settings would have written.
-    fn reread(
+    fn decode_flash(
         settings: &Self::Settings,
         flash: Self::Flash,
-        kept: &mut dyn KeptFlash,
-    ) -> Result<Self::Remains, KeptError>;
+        stored: &mut dyn StoredFlash,
+    ) -> Result<Self::SurvivingFlash, StoredFlashError>;
 
     /// Does the work of a battery: makes the contents of RAM durable. `Ok(())` without a battery.
     fn save(&mut self) -> Result<(), LayerError>;
@@ -85,14 +85,14 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
 
     /// True if acknowledged writes are only in RAM, so that a power cut before the next flush may undo them. Ignores
     /// trims.
-    fn owes(&self) -> bool;
+    fn has_volatile_writes(&self) -> bool;
 
     /// Returns the flash below.
     fn flash_mut(&mut self) -> &mut Self::Flash;
 
     /// Sets the migration policy for the live pages of victims, or returns an error if it is not supported.
-    fn ask(
+    fn set_migration_policy(
         &mut self,
-        migration: Box<dyn Migration<<Self::Flash as Medium>::Payload>>,
+        migration: Box<dyn MigrationPolicy<<Self::Flash as Medium>::Payload>>,
     ) -> Result<(), ConfigError>;
 }

@@ -8,7 +8,7 @@ pub trait PowerCycle: Send {
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError>;
 
     /// Starts the measured phase, in which the host writes `host_pages` pages.
-    fn begin(&mut self, host_pages: u64);
+    fn begin_measurement(&mut self, host_pages: u64);
 
     /// Returns the statistics of cuts during operations, if the drive has any.
     fn outages(&self) -> Option<Outages>;

@@ -18,20 +18,20 @@ pub enum Ability {
     /// Each call of [`Layer::write`] and [`Layer::trim`] must be exactly one request of the user, because the layer
     /// treats each call as a unit, for example as atomic. For a layer without this ability, requests may be split and
     /// joined.
-    Requests,
-    /// Attributes the pages that cleaning moves to their users: [`LayerExt::divide`].
+    WholeRequests,
+    /// Attributes the pages that cleaning moves to their users: [`LayerExt::set_partitions`].
     Attribution,
     /// Tracks, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
     MoveCounts,
     /// Defers its cleaning, in this layer or further below, while a log above is cleaning:
-    /// [`LayerExt::cleaning_above`].
+    /// [`LayerExt::notify_cleaning_above`].
     Deferral,
-    /// Cleans in idle time, in this layer or further below: [`LayerExt::clean_ahead`].
+    /// Cleans in idle time, in this layer or further below: [`LayerExt::clean_while_idle`].
     IdleCleaning,
     /// Knows how many pages would stay valid in its blocks after trims: [`LayerExt::left_valid`].
     LeftValid,
-    /// Prefetches its own table entries of pages that will soon be written: [`LayerExt::foresee`].
-    LookAhead,
+    /// Prefetches its own table entries of pages that will soon be written: [`LayerExt::prefetch`].
+    Prefetch,
     /// Accepts consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
     Runs,
     /// Is divided into zones, each of which is written sequentially: [`LayerExt::zone`].
@@ -42,13 +42,13 @@ impl Ability {
     /// All abilities, in the order of their discriminants.
     pub const ALL: [Ability; 10] = [
         Ability::AtomicGroups,
-        Ability::Requests,
+        Ability::WholeRequests,
         Ability::Attribution,
         Ability::MoveCounts,
         Ability::Deferral,
         Ability::IdleCleaning,
         Ability::LeftValid,
-        Ability::LookAhead,
+        Ability::Prefetch,
         Ability::Runs,
         Ability::Zones,
     ];
@@ -141,7 +141,7 @@ impl Abilities {
 
     /// Returns the abilities that are in both sets.
     #[must_use]
-    pub const fn both(self, other: Self) -> Self {
+    pub const fn intersection(self, other: Self) -> Self {
         Abilities(self.0 & other.0)
     }
 
@@ -184,13 +184,13 @@ pub enum Query<'a> {
     MovedPages(&'a [Lpn]),
     /// [`Ability::LeftValid`]: returns how many pages would stay valid if these pages were trimmed now.
     LeftValid(&'a [Lpn]),
-    /// [`Ability::LookAhead`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
-    /// first with `near` false, and again with `near` true when the first prefetch has completed. Changes no result.
-    Foresee {
+    /// [`Ability::Prefetch`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
+    /// first with `second_pass` false, and again with `second_pass` true when the first prefetch has completed. Changes no result.
+    Prefetch {
         /// The pages.
         pages: &'a [Lpn],
         /// True if the first prefetch has completed.
-        near: bool,
+        second_pass: bool,
     },
     /// [`Ability::Zones`]: returns the state of the zone that contains the first of these pages.
     Zone(&'a [Lpn]),
@@ -203,7 +203,7 @@ impl<'a> Query<'a> {
             Query::AtomicPages => Ability::AtomicGroups,
             Query::MovedPages(_) => Ability::MoveCounts,
             Query::LeftValid(_) => Ability::LeftValid,
-            Query::Foresee { .. } => Ability::LookAhead,
+            Query::Prefetch { .. } => Ability::Prefetch,
             Query::Zone(_) => Ability::Zones,
         }
     }
@@ -214,26 +214,26 @@ impl<'a> Query<'a> {
             Query::AtomicPages => &[],
             Query::MovedPages(pages)
             | Query::LeftValid(pages)
-            | Query::Foresee { pages, .. }
+            | Query::Prefetch { pages, .. }
             | Query::Zone(pages) => pages,
         }
     }
 
     /// Returns the same query for other pages; used to forward it to a layer with different page numbers.
     #[must_use]
-    pub fn about(self, pages: &[Lpn]) -> Query<'_> {
+    pub fn with_pages(self, pages: &[Lpn]) -> Query<'_> {
         match self {
             Query::AtomicPages => Query::AtomicPages,
             Query::MovedPages(_) => Query::MovedPages(pages),
             Query::LeftValid(_) => Query::LeftValid(pages),
-            Query::Foresee { near, .. } => Query::Foresee { pages, near },
+            Query::Prefetch { second_pass: near, .. } => Query::Prefetch { pages, second_pass: near },
             Query::Zone(_) => Query::Zone(pages),
         }
     }
 }
 
 /// An operation that a layer performs. A layer without the ability does nothing and answers [`Answer::Nothing`]; see
-/// [`Command::unable`].
+/// [`Command::unsupported`].
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a, P> {
     /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or
@@ -264,7 +264,7 @@ pub enum Command<'a, P> {
     },
     /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k`
     /// ends before page `ends[k]`; each write only contains pages of one partition.
-    Divide {
+    SetPartitions {
         /// One past the last page of each partition, ascending.
         ends: &'a [u32],
     },
@@ -279,7 +279,7 @@ pub enum Command<'a, P> {
     },
     /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains
     /// space. Answers true if it did and the command may be repeated.
-    CleanAhead,
+    CleanWhileIdle,
     /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open
     /// and accepts no writes until it is reset.
     FinishZone {
@@ -294,16 +294,16 @@ impl<'a, P> Command<'a, P> {
         match self {
             Command::WriteAtomic { .. } => Ability::AtomicGroups,
             Command::WriteRun { .. } | Command::TrimRun { .. } => Ability::Runs,
-            Command::Divide { .. } => Ability::Attribution,
+            Command::SetPartitions { .. } => Ability::Attribution,
             Command::CountMoves => Ability::MoveCounts,
             Command::CleaningAbove { .. } => Ability::Deferral,
-            Command::CleanAhead => Ability::IdleCleaning,
+            Command::CleanWhileIdle => Ability::IdleCleaning,
             Command::FinishZone { .. } => Ability::Zones,
         }
     }
 
     /// Returns the pages that the command writes, if they are listed.
-    pub fn written(&self) -> &'a [Lpn] {
+    pub fn written_pages(&self) -> &'a [Lpn] {
         match self {
             Command::WriteAtomic { pages, .. } => pages,
             _ => &[],
@@ -313,7 +313,7 @@ impl<'a, P> Command<'a, P> {
     /// Returns the same command for other pages; used to forward it to a layer with different page numbers. The ends
     /// of partitions are not changed.
     #[must_use]
-    pub fn about<'b>(self, pages: &'b [Lpn]) -> Command<'b, P>
+    pub fn with_pages<'b>(self, pages: &'b [Lpn]) -> Command<'b, P>
     where
         'a: 'b,
     {
@@ -329,22 +329,22 @@ impl<'a, P> Command<'a, P> {
         match self {
             Command::WriteAtomic { .. } | Command::WriteRun { .. } => None,
             Command::TrimRun { first, pages } => Some(Command::TrimRun { first, pages }),
-            Command::Divide { ends } => Some(Command::Divide { ends }),
+            Command::SetPartitions { ends } => Some(Command::SetPartitions { ends }),
             Command::CountMoves => Some(Command::CountMoves),
             Command::CleaningAbove { begins } => Some(Command::CleaningAbove { begins }),
-            Command::CleanAhead => Some(Command::CleanAhead),
+            Command::CleanWhileIdle => Some(Command::CleanWhileIdle),
             Command::FinishZone { pages } => Some(Command::FinishZone { pages }),
         }
     }
 
     /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for all
     /// other commands.
-    pub fn unable(&self) -> Result<Answer, LayerError> {
+    pub fn unsupported(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {
                 Err(LayerError::NotAtomic { pages: pages.len() as u32, longest: 0 })
             }
-            Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::NotListed),
+            Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::RunsUnsupported),
             _ => Ok(Answer::Nothing),
         }
     }
@@ -363,13 +363,13 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     }
 
     /// True if each call of [`Layer::write`] and [`Layer::trim`] must be one request of the user.
-    fn wants_requests(&self) -> bool {
-        self.abilities().has(Ability::Requests)
+    fn needs_whole_requests(&self) -> bool {
+        self.abilities().has(Ability::WholeRequests)
     }
 
     /// From now on, counts the moved pages, if the layer has the ability.
     fn count_moves(&mut self) {
-        self.tell(Command::CountMoves);
+        self.send(Command::CountMoves);
     }
 
     /// Returns how many of `pages` the layer has moved since they were written; 0 if it does not count moves.
@@ -378,26 +378,26 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     }
 
     /// Notifies the layer that a log above begins or ends cleaning.
-    fn cleaning_above(&mut self, begins: bool) {
-        self.tell(Command::CleaningAbove { begins });
+    fn notify_cleaning_above(&mut self, begins: bool) {
+        self.send(Command::CleaningAbove { begins });
     }
 
-    /// Announces that `page` will soon be written or trimmed: see [`Query::Foresee`].
+    /// Announces that `page` will soon be written or trimmed: see [`Query::Prefetch`].
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool) {
-        self.query(Query::Foresee { pages: &[page], near });
+    fn prefetch(&self, page: Lpn, second_pass: bool) {
+        self.query(Query::Prefetch { pages: &[page], second_pass });
     }
 
     /// Uses idle time to clean one victim of this layer or of one below, if that gains space. Returns true if it did
     /// and may be called again.
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.command(Command::CleanAhead).map(|answer| answer == Answer::Done(true))
+    fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
+        self.command(Command::CleanWhileIdle).map(|answer| answer == Answer::Done(true))
     }
 
     /// Returns the fraction of valid pages in the blocks that store any of `pages`, as it would be if `pages` were
     /// trimmed now; 0 if no page is stored, or the layer lacks the ability.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
-        self.query(Query::LeftValid(pages)).left_share()
+        self.query(Query::LeftValid(pages)).valid_fraction()
     }
 
     /// Returns the state of the zone that contains `page`; `None` for a layer without zones.
@@ -416,14 +416,14 @@ pub trait LayerExt<P: Payload>: Layer<P> {
 
     /// From now on, attributes the pages that cleaning moves to partitions, if the layer has the ability. Partition
     /// `k` ends before page `ends[k]`.
-    fn divide(&mut self, ends: &[u32]) {
-        self.tell(Command::Divide { ends });
+    fn set_partitions(&mut self, ends: &[u32]) {
+        self.send(Command::SetPartitions { ends });
     }
 
     /// Sends a command that no layer rejects.
-    fn tell(&mut self, command: Command<'_, P>) {
-        let told = self.command(command);
-        debug_assert!(told.is_ok(), "{told:?}: only writing and cleaning can fail");
+    fn send(&mut self, command: Command<'_, P>) {
+        let result = self.command(command);
+        debug_assert!(result.is_ok(), "{result:?}: only writing and cleaning can fail");
     }
 }
 
@@ -435,15 +435,15 @@ mod tests {
 
     #[test]
     fn missing_ability_is_rejected_with_both_names() {
-        let can = Abilities::NONE.with(Ability::LeftValid, true);
-        assert_eq!(can.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
-        let refused = can.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();
-        assert_eq!(refused.key, "free_blocks_deferred");
-        assert!(refused.problem.starts_with("needs deferral, which `ftl` does not have"), "{refused}");
+        let supported = Abilities::NONE.with(Ability::LeftValid, true);
+        assert_eq!(supported.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
+        let error = supported.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();
+        assert_eq!(error.key, "free_blocks_deferred");
+        assert!(error.problem.starts_with("needs deferral, which `ftl` does not have"), "{error}");
     }
 
     #[test]
-    fn abilities_have_numbers_names_and_sets() {
+    fn abilities_have_unique_numbers_and_names() {
         for (number, ability) in Ability::ALL.into_iter().enumerate() {
             assert_eq!(ability as usize, number);
             assert!(!ability.name().is_empty() && !ability.help().is_empty());
@@ -457,6 +457,6 @@ mod tests {
         }
         let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
         assert!(all.iter().eq(Ability::ALL));
-        assert_eq!(all.both(Abilities::NONE.with(Ability::Requests, true)).iter().count(), 1);
+        assert_eq!(all.intersection(Abilities::NONE.with(Ability::WholeRequests, true)).iter().count(), 1);
     }
 }

@@ -8,11 +8,11 @@ pub enum Answer {
     /// Number of pages.
     Pages(u64),
     /// Pages that would stay valid in the blocks that store any of the queried pages.
-    Left {
+    LeftValid {
         /// Number of pages that would stay valid.
         valid_pages: u64,
         /// Number of all pages in these blocks.
-        held_pages: u64,
+        block_pages: u64,
     },
     /// True if the command did something.
     Done(bool),
@@ -50,9 +50,9 @@ impl Answer {
     }
 
     /// Returns the fraction of valid pages; 0 if no block holds any of the pages, or there is no answer.
-    pub fn left_share(self) -> f64 {
+    pub fn valid_fraction(self) -> f64 {
         match self {
-            Answer::Left { valid_pages, held_pages } if held_pages > 0 => {
+            Answer::LeftValid { valid_pages, block_pages: held_pages } if held_pages > 0 => {
                 valid_pages as f64 / held_pages as f64
             }
             _ => 0.0,

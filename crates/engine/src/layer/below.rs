@@ -60,7 +60,7 @@ pub trait LogMetadata {
 
     /// Returns the number of pages that the log may write until a checkpoint is due; [`u64::MAX`] without
     /// checkpoints.
-    fn until_checkpoint(&self) -> u64;
+    fn pages_until_checkpoint(&self) -> u64;
 
     /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
     fn is_checkpoint_due_to_cleaning(&self) -> bool;

@@ -53,7 +53,8 @@ pub struct DedupReport {
     /// Number of stored contents by reference count: 1, 2, 3, more.
     pub live_by_references: [u64; 4],
     /// Number of contents that are no longer referenced, by their highest reference count: 1, 2, 3, more.
-    pub died_by_references: [u64; 4],
+    #[serde(rename = "died_by_references")]
+    pub invalidated_by_references: [u64; 4],
 }
 
 impl DedupReport {
@@ -95,7 +96,7 @@ impl DedupReport {
             map_checkpoint_pages,
             sharing_ratio: _,
             live_by_references: _,
-            died_by_references,
+            invalidated_by_references: died_by_references,
         } = *earlier;
         let counts = [
             (&mut self.hits, hits),
@@ -116,16 +117,16 @@ impl DedupReport {
             (&mut self.map_checkpoint_pages, map_checkpoint_pages),
         ];
         counts.into_iter().for_each(|(count, more)| *count += more);
-        for (died, more) in self.died_by_references.iter_mut().zip(died_by_references) {
-            *died += more;
+        for (count, more) in self.invalidated_by_references.iter_mut().zip(died_by_references) {
+            *count += more;
         }
     }
 
     /// Returns the counts since `earlier`; values that describe the current state are unchanged.
     pub fn since(&self, earlier: &DedupReport) -> DedupReport {
-        let mut died_by_references = self.died_by_references;
-        for (died, before) in died_by_references.iter_mut().zip(earlier.died_by_references) {
-            *died -= before;
+        let mut died_by_references = self.invalidated_by_references;
+        for (count, before) in died_by_references.iter_mut().zip(earlier.invalidated_by_references) {
+            *count -= before;
         }
         DedupReport {
             hits: self.hits - earlier.hits,
@@ -144,7 +145,7 @@ impl DedupReport {
             map_log_records: self.map_log_records - earlier.map_log_records,
             map_log_pages: self.map_log_pages - earlier.map_log_pages,
             map_checkpoint_pages: self.map_checkpoint_pages - earlier.map_checkpoint_pages,
-            died_by_references,
+            invalidated_by_references: died_by_references,
             ..*self
         }
     }

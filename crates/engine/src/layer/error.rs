@@ -55,7 +55,7 @@ pub enum LayerError {
     },
     /// A run of consecutive pages was given, but the layer only accepts lists of pages.
     #[error("this layer takes lists of pages only, and no runs of them")]
-    NotListed,
+    RunsUnsupported,
     /// A write was not at the write pointer of a zone.
     #[error("zone {zone}: page {page} written out of order; the write pointer is at {expected}")]
     NotSequential {
@@ -88,7 +88,7 @@ pub enum LayerError {
     },
     /// A check after a power cut failed.
     #[error("{}: {}", .0.case, .0.problem)]
-    Violated(Box<Violation>),
+    GuaranteeViolated(Box<Violation>),
     /// Error of the medium.
     #[error(transparent)]
     Medium(#[from] MediumError),
@@ -210,7 +210,7 @@ pub enum MediumError {
         "cleaning gains less than the checkpoints take that it calls for; more spare space is needed, longer segments, or a \
          larger checkpoint_after_cleaned"
     )]
-    Overrun,
+    EndlessCheckpoints,
     /// Error of the layer that this medium is built on.
     #[error("lower layer: {0}")]
     Lower(Box<LayerError>),

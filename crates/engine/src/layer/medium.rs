@@ -77,7 +77,7 @@ pub enum Group {
     #[default]
     None,
     /// All its pages belong to a group that continues in the host's next run.
-    GoesOn,
+    Continues,
     /// The group ends with the run's last page.
     Ends,
 }
@@ -95,7 +95,7 @@ pub trait Medium: Send {
     const READS_BY_PAGE: bool;
 
     /// True if the medium stores which pages form a group, so that [`Run::group`] has an effect.
-    const KEEPS_GROUPS: bool;
+    const STORES_GROUPS: bool;
 
     /// Returns the number of erase blocks, including bad ones.
     fn blocks(&self) -> u32;
@@ -192,8 +192,8 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// See [`LayerBelow::clean_ahead`].
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+    /// See [`LayerBelow::clean_while_idle`].
+    fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
         self.layer_below_mut().map_or(Ok(false), LayerBelow::clean_ahead)
     }
 
@@ -219,9 +219,9 @@ pub trait MediumExt: Medium {
         self.log_metadata_mut().map_or(Ok(()), |metadata| metadata.set_streams(streams))
     }
 
-    /// See [`LogMetadata::has_own_stream`].
+    /// See [`LogMetadata::has_metadata_stream`].
     #[inline(always)]
-    fn has_own_stream(&self) -> bool {
+    fn has_metadata_stream(&self) -> bool {
         self.log_metadata().is_some_and(LogMetadata::has_own_stream)
     }
 
@@ -231,10 +231,10 @@ pub trait MediumExt: Medium {
         self.log_metadata().map_or(0, LogMetadata::metadata_pages)
     }
 
-    /// See [`LogMetadata::until_checkpoint`].
+    /// See [`LogMetadata::pages_until_checkpoint`].
     #[inline(always)]
-    fn until_checkpoint(&self) -> u64 {
-        self.log_metadata().map_or(u64::MAX, LogMetadata::until_checkpoint)
+    fn pages_until_checkpoint(&self) -> u64 {
+        self.log_metadata().map_or(u64::MAX, LogMetadata::pages_until_checkpoint)
     }
 
     /// See [`LogMetadata::is_checkpoint_due_to_cleaning`].

@@ -8,12 +8,12 @@ mod answer;
 mod below;
 mod dedup_report;
 mod error;
+mod events;
 mod ftl_report;
 mod medium;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
-mod watch;
 
 pub use ability::{Abilities, Ability, Command, LayerExt, Query};
 pub use answer::{Answer, ZoneState};
@@ -28,9 +28,9 @@ pub use report::{
     Scatter, TrimCounts,
 };
 
-pub use watch::{Seen, Watch, Watcher};
+pub use events::{EventLog, EventRecorder, MediumEvent};
 
-pub use wearwell_base::content::Content;
+pub use wearwell_base::content::ContentId;
 
 use crate::units::Lpn;
 
@@ -58,7 +58,7 @@ impl<const N: usize> std::fmt::Debug for Bytes<N> {
 
 impl<const N: usize> Payload for Bytes<N> {}
 
-impl Payload for Content {}
+impl Payload for ContentId {}
 
 /// Returns `pages` pages without content, for counting runs.
 pub fn no_data(pages: usize) -> &'static [()] {
@@ -114,7 +114,7 @@ pub trait Layer<P: Payload>: Send {
     /// Answers a query of an ability; [`Answer::Nothing`] without the ability.
     fn query(&self, query: Query<'_>) -> Answer;
 
-    /// Performs a command of an ability; [`Command::unable`] without the ability.
+    /// Performs a command of an ability; [`Command::unsupported`] without the ability.
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError>;
 
     /// Appends the reports of this layer and of all layers below, from top to bottom.

@@ -17,9 +17,9 @@ use crate::victim::VictimPolicy;
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Returns the size of the longest group: the pages of one block, because cleaning can always free one block more
     /// than the reserve.
-    pub(super) fn longest_group(&self) -> u32 {
+    pub(super) fn max_group_pages(&self) -> u32 {
         match self.config.reclaim {
-            Reclaim::FreePool { .. } if D::PAGE_EXACT && M::KEEPS_GROUPS => self.pool.pages_per_block(),
+            Reclaim::FreePool { .. } if D::PAGE_EXACT && M::STORES_GROUPS => self.pool.pages_per_block(),
             _ => 0,
         }
     }
@@ -31,16 +31,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         data: &[M::Payload],
         hint: u16,
     ) -> Result<(), LayerError> {
-        let longest = self.longest_group();
-        if pages.len() > longest as usize {
-            return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });
+        let max_pages = self.max_group_pages();
+        if pages.len() > max_pages as usize {
+            return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest: max_pages });
         }
         let Some(stream) = self.stream_of_group(pages, hint) else { return Ok(()) };
         self.make_room(stream, pages.len() as u32)?;
         self.pool.begin_group(pages.len());
-        let done = self.append_run(stream, pages, data, Cause::Host);
+        let result = self.append_run(stream, pages, data, Cause::Host);
         self.pool.end_group();
-        done
+        result
     }
 
     /// Returns the stream of the first page, after passing all pages to the placement.
@@ -59,10 +59,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans if `pages` pages cannot be appended to `stream` without cleaning in between.
     fn make_room(&mut self, stream: StreamId, pages: u32) -> Result<(), LayerError> {
-        self.resume_if_cut_short()?;
+        self.resume_if_interrupted()?;
         let room = self.pool.frontiers[stream.index()].map_or(0, |frontier| self.pool.room(frontier));
-        let Some((low, high)) =
-            self.pool.marks_now().filter(|(low, _)| room < pages && self.pool.erased.len() <= *low as usize)
+        let Some((low, high)) = self
+            .pool
+            .current_watermarks()
+            .filter(|(low, _)| room < pages && self.pool.erased.len() <= *low as usize)
         else {
             return Ok(());
         };

@@ -8,25 +8,25 @@ use super::directory::Directory;
 use super::store::LogStore;
 use crate::layer::{LayerError, Medium};
 use crate::placement::Placement;
-use crate::pool::SetAside;
+use crate::pool::PendingBlock;
 use crate::units::BlockId;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Records, after a power cut, if cleaning was interrupted.
-    pub(super) fn look_for_cut(&mut self) {
+    pub(super) fn detect_interrupted_cleaning(&mut self) {
         self.pool.is_recovered = true;
-        self.is_cut_short = self.lacks_reserve();
+        self.is_cleaning_interrupted = self.lacks_reserve();
     }
 
     fn lacks_reserve(&self) -> bool {
-        self.pool.marks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
+        self.pool.watermarks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
     }
 
     /// Finishes cleaning that a power cut interrupted, before anything else is written.
     #[inline(always)]
-    pub(super) fn resume_if_cut_short(&mut self) -> Result<(), LayerError> {
-        if self.is_cut_short { self.resume_cleaning() } else { Ok(()) }
+    pub(super) fn resume_if_interrupted(&mut self) -> Result<(), LayerError> {
+        if self.is_cleaning_interrupted { self.resume_cleaning() } else { Ok(()) }
     }
 
     /// Empties blocks until the reserve is complete; takes the blocks with the fewest live pages first, regardless of
@@ -41,9 +41,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if self.pool.erased.is_empty() && live > self.pool.open_room() {
                 return Err(self.pool.no_room_for(live));
             }
-            self.while_cleaning(|store| store.empty_closed(block))?;
+            self.while_cleaning(|store| store.empty_closed_block(block))?;
         }
-        self.is_cut_short = false;
+        self.is_cleaning_interrupted = false;
         Ok(())
     }
 
@@ -51,21 +51,21 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn emptiest(&self) -> Option<(u32, BlockId)> {
         let blocks = &self.pool.blocks;
         let full = blocks.iter_candidates().map(|block| (blocks.valid_pages(block), block));
-        let aside = self.pool.set_aside.iter().filter(|aside| !aside.failed);
-        let aside = aside.map(|&SetAside { block, written, .. }| {
+        let set_aside = self.pool.pending_blocks.iter().filter(|aside| !aside.is_failed);
+        let aside = set_aside.map(|&PendingBlock { block, written, .. }| {
             (blocks.valid_pages(block) - (blocks.pages_per_block() - written), block)
         });
         full.chain(aside).min()
     }
 
-    fn empty_closed(&mut self, block: BlockId) -> Result<(), LayerError> {
+    fn empty_closed_block(&mut self, block: BlockId) -> Result<(), LayerError> {
         if self.pool.blocks.is_candidate(block) {
             self.pool.take_candidate(block);
-            self.pool.note_victim(block);
+            self.pool.count_victim(block);
             let written = self.pool.pages_per_block();
-            self.pool.set_aside.push(SetAside { block, written, failed: false });
+            self.pool.pending_blocks.push(PendingBlock { block, written, is_failed: false });
         }
-        let at = self.pool.set_aside.iter().position(|aside| aside.block == block);
-        self.empty_set_aside(at.expect("it was closed before it was full, or has just been set aside"))
+        let at = self.pool.pending_blocks.iter().position(|aside| aside.block == block);
+        self.empty_set_aside_block(at.expect("it was closed before it was full, or has just been set aside"))
     }
 }

@@ -3,13 +3,13 @@
 use super::{Geometry, GeometryError};
 use crate::config::Entry;
 
-mod fronts;
+mod front_ends;
 mod table;
 #[cfg(test)]
 mod tests;
 mod x25_e;
 
-pub use fronts::{FRONTS, Front};
+pub use front_ends::{DriveFrontEnd, FRONT_ENDS};
 pub use table::PRESETS;
 
 /// A device with documented values; the user chooses its capacity.
@@ -61,8 +61,8 @@ impl Preset {
     }
 
     /// Returns link and controller of the modelled drive; `None` for presets that only serve for counting.
-    pub fn front(&self) -> Option<&'static Front> {
-        FRONTS.iter().find(|front| front.preset == self.entry.name)
+    pub fn front_end(&self) -> Option<&'static DriveFrontEnd> {
+        FRONT_ENDS.iter().find(|front| front.preset == self.entry.name)
     }
 
     /// Returns the source of a field's value.

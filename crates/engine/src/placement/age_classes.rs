@@ -41,9 +41,9 @@ impl PlacementKind for Config {
         }
         let rising = self.age_bounds.windows(2).all(|pair| pair[0] < pair[1]);
         let positive = self.age_bounds.iter().all(|bound| bound.is_finite() && *bound > 0.0);
-        if !rising || !positive || self.age_bounds.len() > MOST_BOUNDS {
+        if !rising || !positive || self.age_bounds.len() > MAX_AGE_BOUNDS {
             let problem = format!(
-                "are {:?}; at most {MOST_BOUNDS} rising finite numbers above 0 are allowed",
+                "are {:?}; at most {MAX_AGE_BOUNDS} rising finite numbers above 0 are allowed",
                 self.age_bounds
             );
             return Err(ConfigError::new("age_bounds", problem));
@@ -64,7 +64,7 @@ const LONG_LIVED: StreamId = StreamId(1);
 const FROM_SHORT_LIVED: StreamId = StreamId(2);
 /// Stream of cleaned pages below the first age bound; the streams of higher ages follow.
 const YOUNGEST: u8 = 3;
-const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
+const MAX_AGE_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
@@ -97,7 +97,7 @@ pub struct AgeClasses {
 
 impl AgeClasses {
     fn place_host(&mut self, page: Lpn, now: u64) -> StreamId {
-        match (self.last_writes.written(page, now), self.threshold) {
+        match (self.last_writes.record_write(page, now), self.threshold) {
             (None, _) => LONG_LIVED,
             (Some(age), Some(threshold)) if age as f64 >= threshold => LONG_LIVED,
             _ => SHORT_LIVED,
@@ -140,12 +140,12 @@ impl Placement for AgeClasses {
         }
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         true
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        self.last_writes.forget(page);
+        self.last_writes.clear(page);
     }
 
     fn memory_bytes(&self) -> usize {

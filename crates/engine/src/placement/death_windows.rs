@@ -4,7 +4,7 @@ use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, look_ahead, pages_ahead};
+use crate::foresight::{Foresight, look_ahead_pages, unchecked_look_ahead_pages};
 use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,14 +41,14 @@ impl PlacementKind for Config {
     };
     type Placement = DeathWindows;
 
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
-        Some(pages_ahead(self.look_ahead, size))
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+        Some(unchecked_look_ahead_pages(self.look_ahead, size))
     }
 
     fn build(&self, context: PlacementContext<'_>) -> Result<DeathWindows, ConfigError> {
-        let reach = look_ahead(self.look_ahead, context.size)?;
-        let windows = Windows::of(context.size, self.streams, self.window_pages, reach)?;
-        Ok(DeathWindows { windows, foresight: context.foresight(Self::ENTRY.name, reach)? })
+        let look_ahead_pages = look_ahead_pages(self.look_ahead, context.size)?;
+        let windows = Windows::of(context.size, self.streams, self.window_pages, look_ahead_pages)?;
+        Ok(DeathWindows { windows, foresight: context.foresight(Self::ENTRY.name, look_ahead_pages)? })
     }
 }
 
@@ -72,10 +72,10 @@ impl Placement for DeathWindows {
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         let &PageContext { page, now, .. } = context;
-        let death = match context.cause {
+        let invalidated_at = match context.cause {
             Cause::Host => self.foresight.write(page, now),
-            _ => self.foresight.death(page, now),
+            _ => self.foresight.invalidation(page, now),
         };
-        self.windows.stream(death, now)
+        self.windows.stream(invalidated_at, now)
     }
 }

@@ -94,7 +94,7 @@ impl Placement for HostHint {
         StreamId(stream as u8)
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         self.config.cleaned == Cleaned::Keep
     }
 }

@@ -4,7 +4,7 @@ use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
 use crate::counters::Cause;
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::{Lpn, StreamId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl PlacementKind for Config {
             return Err(ConfigError::new("logs", "is 0; there must be 1 or more"));
         }
         Ok(MultiLog {
-            random: context.size.seed.of("multi log").random(),
+            random: context.size.seed.derive("multi log").random(),
             block_pages: context.size.pages_per_block,
             coldest: 0,
             logs: vec![Log::default(); usize::from(self.logs)],
@@ -86,7 +86,7 @@ impl MultiLog {
         let Some(interval) = interval.map(|pages| pages as f64).filter(|&pages| pages < expected) else {
             return at;
         };
-        let drawn = below(&mut self.random, 1 << 32) as f64 / (1_u64 << 32) as f64;
+        let drawn = random_below(&mut self.random, 1 << 32) as f64 / (1_u64 << 32) as f64;
         at - u8::from(drawn < (expected - interval) / expected)
     }
 
@@ -113,7 +113,7 @@ impl Placement for MultiLog {
         let at = self.log_of[page.index()];
         let to = match (context.cause, at) {
             (Cause::Host, _) => {
-                let interval = self.last_writes.written(page, now);
+                let interval = self.last_writes.record_write(page, now);
                 if at == NONE { 0 } else { self.after_write(at, interval) }
             }
             (_, NONE) => 0,
@@ -133,7 +133,7 @@ impl Placement for MultiLog {
         log.still_valid += u64::from(valid_pages);
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         true
     }
 
@@ -142,7 +142,7 @@ impl Placement for MultiLog {
         if at != NONE {
             self.logs[usize::from(at)].valid -= 1;
         }
-        self.last_writes.forget(page);
+        self.last_writes.clear(page);
     }
 
     fn memory_bytes(&self) -> usize {

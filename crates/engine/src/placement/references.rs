@@ -56,7 +56,7 @@ impl Placement for References {
         2 + u8::from(self.config.cleaned_apart)
     }
 
-    fn wants_references(&self) -> bool {
+    fn needs_references(&self) -> bool {
         true
     }
 

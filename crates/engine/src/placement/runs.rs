@@ -32,7 +32,7 @@ impl Runs {
 
     /// True if the last page continued a run.
     #[inline]
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn continues_run(&self) -> bool {
         self.current.is_some_and(|run| run.pages > 1)
     }
 }
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn run_ends_with_the_first_non_consecutive_page() {
         let mut runs = Runs::default();
-        let ended: Vec<_> = [4, 5, 6, 6, 9].map(|page| (runs.add(Lpn(page)), runs.goes_on())).into();
+        let ended: Vec<_> = [4, 5, 6, 6, 9].map(|page| (runs.add(Lpn(page)), runs.continues_run())).into();
         let (three, one) = (Run { first: 4, pages: 3 }, Run { first: 6, pages: 1 });
         let expected = [(None, false), (None, true), (None, true), (Some(three), false), (Some(one), false)];
         assert_eq!(ended, expected);

@@ -10,41 +10,41 @@ use crate::victim::VictimPolicy;
 
 /// A block that was closed before it was full, and waits to be emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetAside {
+pub struct PendingBlock {
     /// The block.
     pub block: BlockId,
     /// Number of readable pages, from the first.
     pub written: u32,
     /// True if the block is to be retired and not erased.
-    pub failed: bool,
+    pub is_failed: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Sets aside the open block of `stream` after a failed program. The block holds `taken` more pages than its
+    /// Sets aside the open block of `stream` after a failed program. The block holds `programmed` more pages than its
     /// frontier says, takes no more, and waits to be emptied.
     #[cold]
-    pub(crate) fn set_aside_failed(&mut self, stream: StreamId, frontier: Frontier, taken: u32) {
+    pub(crate) fn close_failed_block(&mut self, stream: StreamId, frontier: Frontier, programmed: u32) {
         self.frontiers[stream.index()] = None;
-        self.note_failed(frontier, taken);
+        self.add_failed_block(frontier, programmed);
     }
 
     /// Sets aside a failed block that is the frontier of no stream.
     #[cold]
-    pub(crate) fn note_failed(&mut self, frontier: Frontier, taken: u32) {
-        let written = frontier.page + taken;
-        self.set_aside.push(SetAside { block: frontier.block, written, failed: true });
+    pub(crate) fn add_failed_block(&mut self, frontier: Frontier, programmed: u32) {
+        let written = frontier.page + programmed;
+        self.pending_blocks.push(PendingBlock { block: frontier.block, written, is_failed: true });
     }
 
     /// True if a program failed in `block`, which is still to be emptied.
     pub(crate) fn has_failed(&self, block: BlockId) -> bool {
-        self.set_aside.iter().any(|aside| aside.block == block && aside.failed)
+        self.pending_blocks.iter().any(|pending| pending.block == block && pending.is_failed)
     }
 
     /// Removes `block` from the blocks set aside if a program failed in it; returns true if so.
     pub(crate) fn take_failed(&mut self, block: BlockId) -> bool {
         let failed = self.has_failed(block);
         if failed {
-            self.set_aside.retain(|aside| aside.block != block);
+            self.pending_blocks.retain(|pending| pending.block != block);
         }
         failed
     }
@@ -57,7 +57,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     }
 
     /// Fails if fewer blocks are usable than cleaning needs.
-    pub(crate) fn check_life(&self) -> Result<(), LayerError> {
+    pub(crate) fn check_end_of_life(&self) -> Result<(), LayerError> {
         if self.usable_blocks < self.needed_blocks { Err(self.end_of_life()) } else { Ok(()) }
     }
 
@@ -70,7 +70,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 
     /// True if failed blocks are now missing.
     fn has_lost_blocks(&self) -> bool {
-        self.set_aside.iter().any(|aside| aside.failed)
+        self.pending_blocks.iter().any(|pending| pending.is_failed)
             || self.usable_blocks < self.first_usable_blocks.max(self.needed_blocks)
     }
 

@@ -5,13 +5,13 @@ use crate::counters::Cause;
 use crate::layer::{Medium, RamPart};
 use crate::units::BlockId;
 use crate::victim::{Blocks, VictimPolicy};
-use crate::wear::{BlockWear, FoundBlock, WearLevelling};
+use crate::wear::{BlockWear, RecoveredBlock, WearLevelling};
 
 /// The policy and its state.
 pub struct Levelling {
     policy: Box<dyn WearLevelling>,
     /// Sequence number of the first page not yet reported to the policy.
-    untold: u64,
+    first_unreported: u64,
     /// Number of blocks moved.
     moved: u64,
     /// Erase timestamps of the blocks, which are stored in their spare areas.
@@ -30,7 +30,7 @@ impl Levelling {
         first_sequence: u64,
     ) -> Self {
         erased_at.resize(blocks as usize, 0);
-        Levelling { policy, untold: first_sequence, moved: 0, erased_at, spare_reads: 0 }
+        Levelling { policy, first_unreported: first_sequence, moved: 0, erased_at, spare_reads: 0 }
     }
 
     /// Returns the RAM in the device.
@@ -49,7 +49,7 @@ impl Levelling {
     }
 
     /// Resets the count of spare area reads, for example after recovery, which is reported separately.
-    pub fn forget_spare_reads(&mut self) {
+    pub fn reset_spare_reads(&mut self) {
         self.spare_reads = 0;
     }
 
@@ -61,7 +61,7 @@ impl Levelling {
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Enables wear levelling, if there is a policy; `erased_at` are the erase timestamps that survived a power cut.
-    pub(crate) fn level_with(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
+    pub(crate) fn set_wear_levelling(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
         let (blocks, first_sequence) = (self.blocks.len(), self.sequence);
         self.levelling =
             policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
@@ -85,8 +85,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     pub(crate) fn take_erased(&mut self, cause: Cause) -> Option<BlockId> {
         match &mut self.levelling {
             Some(levelling) if !self.erased.is_empty() => {
-                let hot = !matches!(cause, Cause::Cleaning | Cause::WearLevelling);
-                let at = levelling.policy.choose(&self.erased, hot);
+                let is_hot = !matches!(cause, Cause::Cleaning | Cause::WearLevelling);
+                let at = levelling.policy.choose(&self.erased, is_hot);
                 self.erased.remove(at)
             }
             _ => {
@@ -108,7 +108,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Reads the erase count of a block before its erase, if the policy uses it.
     #[inline]
     pub(super) fn read_wear_before_erase(&mut self, block: BlockId) {
-        if let Some(levelling) = self.levelling.as_mut().filter(|levelling| levelling.policy.counts_erases())
+        if let Some(levelling) =
+            self.levelling.as_mut().filter(|levelling| levelling.policy.uses_erase_counts())
         {
             levelling.spare_reads += 1;
             self.medium.read_wear(block);
@@ -117,9 +118,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 
     /// Notifies the policy of an erase.
     #[inline]
-    pub(super) fn note_erase(&mut self, block: BlockId) {
+    pub(super) fn report_erase(&mut self, block: BlockId) {
         let Some(levelling) = &mut self.levelling else { return };
-        let erases = if levelling.policy.counts_erases() { self.medium.erases(block) } else { 0 };
+        let erases = if levelling.policy.uses_erase_counts() { self.medium.erases(block) } else { 0 };
         levelling.erased_at[block.index()] = levelling.policy.erased(block, erases);
     }
 
@@ -128,20 +129,20 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     pub(crate) fn recover_wear(&mut self) {
         let Some(mut levelling) = self.levelling.take() else { return };
         let blocks = (0..self.medium.blocks()).map(BlockId).filter(|&block| !self.medium.is_bad(block));
-        let found = |block| FoundBlock {
+        let to_found = |block| RecoveredBlock {
             block,
             wear: self.wear_of(&levelling, block),
             is_erased: self.erased.binary_search(&block).is_ok(),
         };
-        let found: Vec<FoundBlock> = blocks.map(found).collect();
+        let found: Vec<RecoveredBlock> = blocks.map(to_found).collect();
         levelling.policy.recover(&found);
         self.levelling = Some(levelling);
     }
 
     /// Excludes the pages programmed so far from wear levelling.
-    pub(crate) fn skip_untold(&mut self) {
+    pub(crate) fn skip_unreported(&mut self) {
         if let Some(levelling) = &mut self.levelling {
-            levelling.untold = self.sequence;
+            levelling.first_unreported = self.sequence;
         }
     }
 
@@ -151,11 +152,11 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         may_move: impl FnOnce(&Blocks, BlockId) -> bool,
     ) -> Option<BlockId> {
         let mut levelling = self.levelling.take()?;
-        let programs = self.sequence - levelling.untold;
-        levelling.untold = self.sequence;
+        let programs = self.sequence - levelling.first_unreported;
+        levelling.first_unreported = self.sequence;
         let Levelling { policy, erased_at, spare_reads, .. } = &mut *levelling;
         let medium = &mut self.medium;
-        let named = policy.next_move(programs, &mut |block| {
+        let requested = policy.next_move(programs, &mut |block| {
             if medium.is_bad(block) {
                 return None;
             }
@@ -163,7 +164,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             medium.read_wear(block);
             Some(BlockWear { erases: medium.erases(block), erased_at: erased_at[block.index()] })
         });
-        let block = named.filter(|&block| !self.has_failed(block) && may_move(&self.blocks, block));
+        let block = requested.filter(|&block| !self.has_failed(block) && may_move(&self.blocks, block));
         levelling.moved += u64::from(block.is_some());
         self.levelling = Some(levelling);
         block

@@ -3,7 +3,7 @@
 //!
 //! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased.
 //! `Pool::take_erased` and `Pool::open` make one the *frontier* of a stream; `Pool::program` and
-//! `Pool::move_frontier` fill it. A full block is *closed*: a candidate. `Pool::take_victim` selects a candidate,
+//! `Pool::advance_frontier` fill it. A full block is *closed*: a candidate. `Pool::take_victim` selects a candidate,
 //! which its owner empties, and `Pool::give_back` erases it into the pool again. A block leaves the cycle by an erase
 //! that wears it out, or by a failed program; then it is *set aside* until it is emptied and retired. With too few
 //! blocks left, the drive's life ends (`Pool::end_of_life`).
@@ -15,24 +15,24 @@ mod abilities;
 mod check;
 mod faults;
 mod levelling;
-mod marks;
 mod migration;
 mod moves;
 mod program;
-mod remains;
+mod surviving_flash;
 #[cfg(test)]
 mod tests;
 mod victims;
+mod watermarks;
 
-pub use faults::SetAside;
+pub use faults::PendingBlock;
 pub use levelling::Levelling;
-pub use marks::{FreeBlocks, Marks};
-pub(crate) use migration::{Judge, Mover};
-pub use migration::{Migration, Verdict};
+pub use migration::{Decision, MigrationPolicy};
+pub(crate) use migration::{MigrationExecutor, PageMover};
 pub use moves::Moves;
 pub(crate) use program::Purpose;
-pub use remains::Remains;
+pub use surviving_flash::SurvivingFlash;
 pub use victims::NoVictims;
+pub use watermarks::{FreeBlocks, Watermarks};
 
 use crate::counters::Counters;
 use crate::layer::Medium;
@@ -59,7 +59,7 @@ pub struct PoolConfig {
     /// Sequence number of the first page.
     pub first_sequence: u64,
     /// Start and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
-    pub marks: Option<Marks>,
+    pub watermarks: Option<Watermarks>,
     /// True if a block with a failed program can be emptied, which requires page owners and erased blocks as
     /// destination.
     pub survives_failed_programs: bool,
@@ -86,7 +86,7 @@ pub struct Pool<M, V> {
     /// Erased blocks, in the order in which they were erased.
     pub(crate) erased: VecDeque<BlockId>,
     /// Blocks closed before they were full, which wait to be emptied.
-    pub(crate) set_aside: Vec<SetAside>,
+    pub(crate) pending_blocks: Vec<PendingBlock>,
     /// Blocks that are not bad.
     pub(crate) usable_blocks: u32,
     /// Number of blocks that were not bad when the pool was created.
@@ -94,7 +94,7 @@ pub struct Pool<M, V> {
     /// Minimum number of blocks for cleaning, set by the owner.
     pub(crate) needed_blocks: u32,
     /// Start and end of cleaning.
-    pub(crate) marks: Option<Marks>,
+    pub(crate) watermarks: Option<Watermarks>,
     /// Number of logs above that are cleaning.
     cleaning_above: u32,
     /// Number of times cleaning was deferred for a log above.
@@ -107,7 +107,7 @@ pub struct Pool<M, V> {
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
     /// True if the policy needs to know which pages are programmed where.
-    tells_programs: bool,
+    reports_programs: bool,
     /// True if the pool was recovered after a power cut.
     pub(crate) is_recovered: bool,
 }
@@ -119,7 +119,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         let mut erased = VecDeque::with_capacity(count as usize);
         erased.extend((0..count).map(BlockId).filter(|&block| !medium.is_bad(block)));
         let usable_blocks = erased.len() as u32;
-        let tells_programs = victim.needs().programs;
+        let reports_programs = victim.needs().programs;
         Pool {
             counters: Counters::default(),
             sequence: config.first_sequence,
@@ -129,18 +129,18 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             victim,
             frontiers: vec![None; config.streams],
             erased,
-            set_aside: Vec::new(),
+            pending_blocks: Vec::new(),
             usable_blocks,
             first_usable_blocks: usable_blocks,
             needed_blocks: 0,
-            marks: config.marks,
+            watermarks: config.watermarks,
             cleaning_above: 0,
             deferrals: 0,
             levelling: None,
             victim_valid_pages: vec![0; pages_per_block as usize + 1],
             moves: Moves::default(),
             survives_failed_programs: config.survives_failed_programs,
-            tells_programs,
+            reports_programs,
             is_recovered: false,
             medium,
         }
@@ -181,7 +181,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         if self.blocks.is_candidate(block) {
             return self.pages_per_block();
         }
-        self.set_aside.iter().find(|aside| aside.block == block).map_or(0, |aside| aside.written)
+        self.pending_blocks.iter().find(|pending| pending.block == block).map_or(0, |aside| aside.written)
     }
 
     /// Makes the erased `block` the frontier of `stream`.
@@ -190,14 +190,14 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         let frontier = Frontier { block, page: 0 };
         self.frontiers[stream.index()] = Some(frontier);
         self.blocks.open(block);
-        self.blocks.give_to(block, stream);
+        self.blocks.set_stream(block, stream);
         frontier
     }
 
     /// Advances the stream's write pointer by `pages`; returns true if the block is now full. The caller closes the
     /// block, because some blocks must not become candidates.
     #[inline]
-    pub(crate) fn move_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
+    pub(crate) fn advance_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
         let page = frontier.page + pages;
         let is_full = page >= self.pages_per_block();
         self.frontiers[stream.index()] = (!is_full).then_some(Frontier { page, ..frontier });

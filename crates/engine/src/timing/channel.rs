@@ -9,7 +9,7 @@ pub(super) const NEVER: u128 = u128::MAX;
 /// Kinds of events, in the order in which they happen at equal times.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum EventKind {
     /// Operations end that could have been suspended until now.
     End = 0,
     /// Operations arrive, in order of their numbers.
@@ -22,8 +22,8 @@ pub(super) enum Turn {
 
 /// Returns the key by which events are ordered: time, then kind, then number.
 #[inline]
-pub(super) fn key(time_ns: u64, turn: Turn, number: u64) -> u128 {
-    (u128::from(time_ns) << 64) | u128::from((turn as u64) << 62 | number)
+pub(super) fn key(time_ns: u64, kind: EventKind, number: u64) -> u128 {
+    (u128::from(time_ns) << 64) | u128::from((kind as u64) << 62 | number)
 }
 
 /// Returns the time of an event.
@@ -49,15 +49,18 @@ impl Channel {
     #[inline]
     pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {
         let begin_ns = self.free_ns.max(ready_ns);
-        let behind_ns =
-            if !self.cleaning.is_empty() && begin_ns > ready_ns { self.cleaning.ahead(ready_ns) } else { 0 };
+        let cleaning_wait_ns = if !self.cleaning.is_empty() && begin_ns > ready_ns {
+            self.cleaning.remaining_ns(ready_ns)
+        } else {
+            0
+        };
         self.free_ns = begin_ns + channel_ns;
         self.busy_ns[class as usize] += channel_ns;
         if class == Class::Cleaning {
             // Drops past intervals from time to time.
-            self.cleaning.ahead(ready_ns);
+            self.cleaning.remaining_ns(ready_ns);
             self.cleaning.push(begin_ns, self.free_ns);
         }
-        (begin_ns, behind_ns)
+        (begin_ns, cleaning_wait_ns)
     }
 }

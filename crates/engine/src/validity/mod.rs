@@ -17,12 +17,12 @@ mod config;
 mod flash;
 mod flash_bitmap;
 mod gecko;
-mod in_ram;
 mod log;
 mod log_entries;
 mod page;
 mod page_set;
 mod ram_bitmap;
+mod ram_validity;
 #[cfg(test)]
 mod tests;
 
@@ -30,15 +30,15 @@ pub use config::{
     FlashBitmapSettings, GeckoSettings, LogSettings, RamBitmapSettings, VALIDITIES, VALIDITY_ALIASES,
     ValidityConfig, ValidityKind, ValiditySize,
 };
-pub use flash::{Found, MemoryFlash, ValidityFlash};
+pub use flash::{FoundPage, MemoryFlash, ValidityFlash};
 pub use flash_bitmap::FlashBitmap;
 pub use gecko::{EntryWords, Gecko, GeckoConfig, GeckoEntry, GeckoPage, GeckoReport, Postamble, Preamble};
-pub use in_ram::InRam;
 pub use log::{LogConfig, ValidityLog};
 pub use log_entries::{LogEntries, LogEntry};
 pub use page::{BitmapPage, ImagePage, LogPage, ValidityPage};
 pub use page_set::PageSet;
 pub use ram_bitmap::RamBitmap;
+pub use ram_validity::RamValidity;
 
 use crate::layer::{LayerError, RamPart};
 use crate::units::{BlockId, Slot};
@@ -59,7 +59,7 @@ pub trait PageValidity: Send {
     }
 
     /// Records that `block` has just been erased: all its pages are free and not invalid.
-    fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
+    fn record_erase(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
     /// Adds the invalid pages of `block` to `invalid`; flash reads are counted.
     fn query(
@@ -98,8 +98,8 @@ pub trait PageValidity: Send {
     /// Returns the RAM of each structure, as in the device (GeckoFTL, Appendix B).
     fn ram(&self) -> Vec<RamPart>;
 
-    /// Returns the maximum number of pages that one call of `invalidate` or `erased` may append.
-    fn most_appended(&self) -> u64;
+    /// Returns the maximum number of pages that one call of `invalidate` or `record_erase` may append.
+    fn max_appended_pages(&self) -> u64;
 
     /// Returns the number of pages in flash that are still needed.
     fn flash_pages(&self) -> u64;

@@ -29,7 +29,7 @@ impl ValidityPage {
     }
 
     /// Returns the bytes of heap memory that the page owns.
-    pub fn boxed_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         match self {
             ValidityPage::Bitmap(page) => size_of_val(&*page.words),
             ValidityPage::Log(page) => page.entries.memory_bytes(),

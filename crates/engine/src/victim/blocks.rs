@@ -40,23 +40,23 @@ pub struct Blocks {
     erases: Vec<u32>,
     streams: Vec<StreamId>,
     /// Target number of blocks of each of the placement's first streams.
-    wanted: Vec<u32>,
+    target_blocks: Vec<u32>,
 }
 
 impl Blocks {
     /// Creates a table in which all blocks are erased.
     pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, needs: Needs) -> Self {
-        let kept = |wanted: bool| if wanted { blocks as usize } else { 0 };
+        let len_if = |wanted: bool| if wanted { blocks as usize } else { 0 };
         Blocks {
             pages_per_block,
             logical_pages,
             candidates: 0,
             now: 0,
             counts: filled(blocks as usize, NOT_CANDIDATE),
-            closed_at: vec![0; kept(needs.age)],
-            erases: vec![0; kept(needs.erases)],
-            streams: vec![StreamId(0); kept(needs.streams)],
-            wanted: Vec::new(),
+            closed_at: vec![0; len_if(needs.age)],
+            erases: vec![0; len_if(needs.erases)],
+            streams: vec![StreamId(0); len_if(needs.streams)],
+            target_blocks: Vec::new(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Blocks {
             closed_at: rows.iter().map(|&(_, age, _)| now - age).collect(),
             erases: rows.iter().map(|&(_, _, erases)| erases).collect(),
             streams: vec![StreamId(0); rows.len()],
-            wanted: Vec::new(),
+            target_blocks: Vec::new(),
         }
     }
 
@@ -162,8 +162,8 @@ impl Blocks {
 
     /// Returns the placement's target number of blocks for each of its first streams; the other streams share the
     /// remaining blocks. Empty without targets, or unless the policy needs streams.
-    pub fn wanted(&self) -> &[u32] {
-        &self.wanted
+    pub fn target_blocks(&self) -> &[u32] {
+        &self.target_blocks
     }
 
     /// Returns the candidates.
@@ -190,17 +190,17 @@ impl Blocks {
     }
 
     /// Assigns the open block to `stream`.
-    pub(crate) fn give_to(&mut self, block: BlockId, stream: StreamId) {
-        if let Some(of) = self.streams.get_mut(block.index()) {
-            *of = stream;
+    pub(crate) fn set_stream(&mut self, block: BlockId, stream: StreamId) {
+        if let Some(current) = self.streams.get_mut(block.index()) {
+            *current = stream;
         }
     }
 
     /// Sets the target number of blocks of the placement's first streams.
-    pub(crate) fn want(&mut self, wanted: &[u32]) {
-        if !self.streams.is_empty() && self.wanted != wanted {
-            self.wanted.clear();
-            self.wanted.extend_from_slice(wanted);
+    pub(crate) fn set_target_blocks(&mut self, targets: &[u32]) {
+        if !self.streams.is_empty() && self.target_blocks != targets {
+            self.target_blocks.clear();
+            self.target_blocks.extend_from_slice(targets);
         }
     }
 
@@ -230,7 +230,7 @@ impl Blocks {
     }
 
     /// Sets the number of valid pages of the block, without changing its candidate state.
-    pub(crate) fn recount(&mut self, block: BlockId, valid: u32) {
+    pub(crate) fn set_valid_pages(&mut self, block: BlockId, valid: u32) {
         let count = &mut self.counts[block.index()];
         *count = *count & NOT_CANDIDATE | valid;
     }
@@ -241,7 +241,7 @@ impl Blocks {
     }
 
     /// Makes a row of such a table show `block` of the full table, as a candidate with `valid` valid pages.
-    pub(crate) fn show(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
+    pub(crate) fn set_row(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
         self.counts[row.index()] = valid;
         self.candidates += 1;
         self.now = all.now;
@@ -251,22 +251,22 @@ impl Blocks {
         if let Some(erases) = self.erases.get_mut(row.index()) {
             *erases = all.erases(block);
         }
-        self.give_to(row, all.stream(block));
+        self.set_stream(row, all.stream(block));
     }
 
     /// Adds empty rows, keeping the mean number of valid pages per block.
-    pub(crate) fn grow(&mut self, rows: u32) {
+    pub(crate) fn add_rows(&mut self, rows: u32) {
         let pages = u64::from(self.logical_pages) * u64::from(rows) / u64::from(self.len().max(1));
         self.logical_pages = pages as u32;
         self.counts.resize(rows as usize, NOT_CANDIDATE);
-        let kept = |table: usize| if table > 0 { rows as usize } else { 0 };
-        self.closed_at.resize(kept(self.closed_at.len()), 0);
-        self.erases.resize(kept(self.erases.len()), 0);
-        self.streams.resize(kept(self.streams.len()), StreamId(0));
+        let new_len = |table: usize| if table > 0 { rows as usize } else { 0 };
+        self.closed_at.resize(new_len(self.closed_at.len()), 0);
+        self.erases.resize(new_len(self.erases.len()), 0);
+        self.streams.resize(new_len(self.streams.len()), StreamId(0));
     }
 
     /// Makes a row that was taken show nothing.
-    pub(crate) fn hide(&mut self, row: BlockId) {
+    pub(crate) fn clear_row(&mut self, row: BlockId) {
         self.counts[row.index()] = NOT_CANDIDATE;
     }
 
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn block_table_follows_a_block_and_stores_what_is_needed() {
+    fn block_table_tracks_a_block_and_stores_only_needed_data() {
         let block = BlockId(1);
         for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });

@@ -1,7 +1,7 @@
 //! Victim policy with the best ratio of benefit to cost, where space that stays free for longer is worth more.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use rand::RngCore;
@@ -27,7 +27,7 @@ fn yes() -> bool {
     true
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "cost_benefit",
         help: "largest (1 - u) * age / (1 + u), with u the share of valid pages",

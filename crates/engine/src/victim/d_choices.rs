@@ -1,8 +1,8 @@
 //! Victim policy that takes the fewest valid pages among `d` blocks drawn at random.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::BlockId;
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ fn ten() -> u32 {
     10
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "d_choices",
         help: "fewest valid pages among `choices` blocks drawn at random",
@@ -36,7 +36,7 @@ impl Victim for Config {
             return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
         }
         let drawn = [Vec::new(), Vec::new()];
-        Ok(DChoices { choices: self.choices, random: size.seed.of("victim").random(), drawn, next: 0 })
+        Ok(DChoices { choices: self.choices, random: size.seed.derive("victim").random(), drawn, next: 0 })
     }
 }
 
@@ -75,7 +75,7 @@ impl VictimPolicy for DChoices {
             let fewest = Self::fewest(drawn, blocks);
             drawn.resize(self.choices as usize, BlockId(0));
             for block in drawn {
-                *block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                *block = BlockId(random_below(&mut self.random, u64::from(blocks.len())) as u32);
                 blocks.prefetch_score(*block);
             }
             self.next ^= 1;
@@ -86,7 +86,7 @@ impl VictimPolicy for DChoices {
     }
 
     #[inline]
-    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+    fn likely_victim(&self, blocks: &Blocks) -> Option<BlockId> {
         Self::fewest(&self.drawn[self.next], blocks)
     }
 

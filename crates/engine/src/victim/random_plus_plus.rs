@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with fewer valid pages than the average.
 
 use super::search::{draw_candidate, draw_suitable};
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "random_plus_plus",
         help: "any closed block with fewer valid pages than the average, each with the same chance",
@@ -24,7 +24,7 @@ impl Victim for Config {
     type Policy = RandomPlusPlus;
 
     fn build(&self, size: &StoreSize) -> Result<RandomPlusPlus, ConfigError> {
-        Ok(RandomPlusPlus { random: size.seed.of("victim").random() })
+        Ok(RandomPlusPlus { random: size.seed.derive("victim").random() })
     }
 }
 

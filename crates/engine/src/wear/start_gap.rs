@@ -64,7 +64,7 @@ impl WearLevelling for StartGap {
     fn next_move(
         &mut self,
         _programs: u64,
-        _look: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
+        _read_wear: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
     ) -> Option<BlockId> {
         if self.erases < self.interval {
             return None;

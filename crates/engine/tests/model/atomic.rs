@@ -16,22 +16,22 @@ use wearwell_engine::nand::Nand;
 type Page = Bytes<8>;
 
 /// Flash whose power fails after a number of pages: the current run is cut there, and every later operation fails.
-struct Cut {
+struct FailingFlash {
     nand: Nand<Page>,
     pages_left: Option<usize>,
 }
 
-impl Cut {
-    fn is_dead(&self) -> bool {
+impl FailingFlash {
+    fn has_failed(&self) -> bool {
         self.pages_left == Some(0)
     }
 }
 
-const DEAD: MediumError = MediumError::BadBlock { block: u32::MAX };
+const POWER_FAILED: MediumError = MediumError::BadBlock { block: u32::MAX };
 
-impl Medium for Cut {
+impl Medium for FailingFlash {
     type Payload = Page;
-    const KEEPS_GROUPS: bool = true;
+    const STORES_GROUPS: bool = true;
     const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
@@ -51,15 +51,15 @@ impl Medium for Cut {
         }
         if written > 0 {
             // The written pages of a cut group must not look complete.
-            let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
+            let group = if run.group == Group::None { Group::None } else { Group::Continues };
             let owners = run.owners.map(|owners| &owners[..written]);
             self.nand.program(block, page, Run { owners, data: &run.data[..written], group, ..run })?;
         }
-        Err(DEAD)
+        Err(POWER_FAILED)
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        if self.is_dead() { Err(DEAD) } else { self.nand.erase(block, cause) }
+        if self.has_failed() { Err(POWER_FAILED) } else { self.nand.erase(block, cause) }
     }
 
     fn read(
@@ -127,7 +127,7 @@ impl Medium for Cut {
 
 /// Returns the contents of the flash according to the spare areas alone: the newest copy of each page, except for a
 /// group at the end of the log whose last page is missing.
-fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
+fn rebuild(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     let mut log = BTreeMap::new();
     let blocks = nand.blocks();
     let spare = nand.spare_area().expect("kept");
@@ -136,7 +136,7 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
             log.insert(entry.sequence, (entry, block, page));
         }
     }
-    while log.last_key_value().is_some_and(|(_, (entry, ..))| entry.group_goes_on) {
+    while log.last_key_value().is_some_and(|(_, (entry, ..))| entry.group_continues) {
         log.pop_last();
     }
     let mut found = BTreeMap::new();
@@ -151,7 +151,7 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
 /// Returns the contents before and after a group of `pages`, and those found after a cut `cut` pages into it; `None`
 /// if the cut came later.
 fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<[BTreeMap<Lpn, Page>; 3]> {
-    let medium = Cut { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
+    let medium = FailingFlash { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
     let mut store = setup.engine_on(medium).expect("a setup within the documented limits");
     let (mut before, mut version) = (BTreeMap::new(), 0);
     for op in ops {
@@ -169,7 +169,7 @@ fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<
     if done.is_ok() {
         return None;
     }
-    let found = rebuilt(&mut store.medium_mut().nand);
+    let found = rebuild(&mut store.medium_mut().nand);
     Some([before, after, found])
 }
 

@@ -16,11 +16,11 @@ pub fn random(load: f64) -> f64 {
 /// b N x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
 /// rho). Robinson (1996); Menon (HPDC 1995).
 pub fn fifo(load: f64) -> f64 {
-    let mut dead = 1.0 - load;
+    let mut invalid = 1.0 - load;
     for _ in 0..10_000 {
-        dead = 1.0 - (-dead / load).exp();
+        invalid = 1.0 - (-invalid / load).exp();
     }
-    1.0 / dead
+    1.0 / invalid
 }
 
 /// Exactly greedy cleaning of blocks of finite size.
@@ -69,39 +69,40 @@ fn valid_pages(rate: f64, pages: u32, choices: f64) -> f64 {
     total
 }
 
-/// Returns the smallest argument between `low` and `high` for which the monotonic condition `beyond` holds.
-fn bisect(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
+/// Returns the smallest argument between `low` and `high` for which the monotonic condition `condition` holds.
+fn bisect(mut low: f64, mut high: f64, condition: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if beyond(middle) { high = middle } else { low = middle }
+        if condition(middle) { high = middle } else { low = middle }
     }
     0.5 * (low + high)
 }
 
 #[test]
 fn closed_forms_give_published_numbers() {
-    let near = |value: f64, printed: f64| assert!((value - printed).abs() < 6e-5, "{value}, not {printed}");
-    near(d_choices(0.9, 32, 10.0), 4.7365);
-    near(d_choices(0.7, 128, 10.0), 1.8969);
-    near(d_choices(0.9, 32, 1.0), 10.0);
+    let assert_near =
+        |value: f64, printed: f64| assert!((value - printed).abs() < 6e-5, "{value}, not {printed}");
+    assert_near(d_choices(0.9, 32, 10.0), 4.7365);
+    assert_near(d_choices(0.7, 128, 10.0), 1.8969);
+    assert_near(d_choices(0.9, 32, 1.0), 10.0);
     // With one page per block, the closed form is 1 / (1 - rho^d).
-    near(d_choices(0.8, 1, 3.0), 1.0 / (1.0 - 0.8f64.powi(3)));
-    near(fifo(0.9), 5.1787);
-    near(random(0.9), 10.0);
+    assert_near(d_choices(0.8, 1, 3.0), 1.0 / (1.0 - 0.8f64.powi(3)));
+    assert_near(fifo(0.9), 5.1787);
+    assert_near(random(0.9), 10.0);
     // With many choices the result approaches greedy.
     assert!((d_choices(0.9, 32, 3000.0) / greedy(0.9, 32) - 1.0).abs() < 1e-3);
 }
 
 #[test]
-fn library_gives_the_same_numbers() {
+fn library_matches_the_closed_forms() {
     for pages in [2, 16, 128] {
         for load in [0.75, 0.9, 0.97] {
             let drive = Drive::new(pages, 1.0 - load).unwrap();
-            let near =
+            let assert_near =
                 |ours: f64, theirs: f64| assert!((ours / theirs - 1.0).abs() < 1e-10, "{ours}, {theirs}");
-            near(random(load), library::random(&drive).unwrap());
-            near(fifo(load), library::fifo(&drive, &Classes::uniform()).unwrap());
-            near(greedy(load, pages), library::greedy(&drive).unwrap());
+            assert_near(random(load), library::random(&drive).unwrap());
+            assert_near(fifo(load), library::fifo(&drive, &Classes::uniform()).unwrap());
+            assert_near(greedy(load, pages), library::greedy(&drive).unwrap());
         }
     }
 }

@@ -41,16 +41,16 @@ proptest! {
             }
             if at % every == 0 {
                 // Each victim except the last gains at least one page.
-                let most = setup.blocks * setup.pages_per_block;
-                let cleaned = (0..=most).take_while(|_| LayerExt::clean_ahead(&mut store).unwrap()).count();
-                prop_assert!(cleaned <= most as usize);
+                let max_victims = setup.blocks * setup.pages_per_block;
+                let cleaned = (0..=max_victims).take_while(|_| LayerExt::clean_while_idle(&mut store).unwrap()).count();
+                prop_assert!(cleaned <= max_victims as usize);
                 store.check().unwrap();
             }
             let mut read = Vec::new();
             store.read(&(0..LOGICAL_PAGES).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
             prop_assert_eq!(&read, &shadow);
         }
-        let mut unasked = Setup { idle_high: None, ..setup }.engine::<Page>();
-        prop_assert!(!LayerExt::clean_ahead(&mut unasked).unwrap());
+        let mut unconfigured = Setup { idle_high: None, ..setup }.engine::<Page>();
+        prop_assert!(!LayerExt::clean_while_idle(&mut unconfigured).unwrap());
     }
 }

@@ -12,7 +12,7 @@ const DEFAULT: &str = "system.posix_acl_default";
 const NOBODY: u32 = u32::MAX;
 
 /// Encodes a list of tags, permissions and IDs.
-fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let bytes = |(tag, rights, id): &(u16, u16, u32)| {
         [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
     };
@@ -21,7 +21,7 @@ fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
 
 /// List with all rights for the owner, `rights` for `user` within `mask`, and none for other users.
 fn for_user(user: u32, rights: u16, mask: u16) -> Vec<u8> {
-    list(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
+    acl(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
 }
 
 fn set(path: &Path, name: &str, value: &[u8]) {
@@ -95,8 +95,8 @@ fn set_group_id_is_cleared_when_caller_outside_group_sets_list() {
 }
 
 fn has_programs() -> bool {
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let is_there = there("setfacl") && there("getfacl");
+    let is_installed = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let is_there = is_installed("setfacl") && is_installed("getfacl");
     if !is_there {
         println!("skipped: no setfacl and getfacl (package acl)");
     }

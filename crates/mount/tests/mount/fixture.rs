@@ -3,7 +3,7 @@
 #[path = "../support/devices.rs"]
 pub mod devices;
 
-use devices::OnFiles;
+use devices::FileNvmfs;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use wearwell_mount::{Mounted, Options, mount};
+use wearwell_mount::{Mount, Options, mount};
 
 const NVRAM_BYTES: u64 = 32 << 20;
 const SSD_BYTES: u64 = 96 << 20;
@@ -22,12 +22,12 @@ const INODES: u32 = 30_000;
 /// File system with its devices and its mount point.
 pub struct Fixture {
     directory: TempDir,
-    mounted: Option<Mounted<OnFiles>>,
+    mounted: Option<Mount<FileNvmfs>>,
     options: Options,
 }
 
 /// Returns the reason why mounting is not possible, if it is not.
-fn obstacle() -> Option<String> {
+fn reason_not_to_mount() -> Option<String> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -44,7 +44,7 @@ impl Fixture {
 
     /// Like `new`, with mount options.
     pub fn with(options: Options) -> Option<Self> {
-        if let Some(obstacle) = obstacle() {
+        if let Some(obstacle) = reason_not_to_mount() {
             println!("skipped: {obstacle}");
             return None;
         }
@@ -53,8 +53,8 @@ impl Fixture {
         let directory = directory.expect("a directory for the test");
         std::fs::create_dir(directory.path().join("mounted")).expect("an empty directory");
         let mut fixture = Fixture { directory, mounted: None, options };
-        let made = devices::create(fixture.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
-        fixture.mount_this(made);
+        let created = devices::create(fixture.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
+        fixture.mount_this(created);
         Some(fixture)
     }
 
@@ -78,7 +78,7 @@ impl Fixture {
         self.mount_this(devices::open(self.directory()));
     }
 
-    fn mount_this(&mut self, file_system: OnFiles) {
+    fn mount_this(&mut self, file_system: FileNvmfs) {
         self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
     }
 
@@ -147,12 +147,12 @@ pub fn tree(directory: &Path) -> BTreeMap<OsString, FileState> {
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(&next).expect("a directory") {
             let path = entry.expect("an entry").path();
-            let of = path.symlink_metadata().expect("a file that was listed");
-            if of.is_dir() {
+            let metadata = path.symlink_metadata().expect("a file that was listed");
+            if metadata.is_dir() {
                 open.push(path.clone());
             }
             let name = path.strip_prefix(directory).expect("below").as_os_str().to_owned();
-            let before = found.insert(name, file_state(&path, &of).expect("readable"));
+            let before = found.insert(name, file_state(&path, &metadata).expect("readable"));
             assert_eq!(before, None, "{} is listed twice", path.display());
         }
     }

@@ -6,7 +6,7 @@ mod acls;
 mod files;
 mod fixture;
 mod links;
-mod many;
+mod many_files;
 mod snapshots;
 mod space;
 mod survival;

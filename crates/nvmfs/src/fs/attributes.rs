@@ -66,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
         if let Some(permissions) = change.permissions {
-            self.change_list(&mut changes, ino, permissions)?;
+            self.change_acl(&mut changes, ino, permissions)?;
         }
         if let Some(size_bytes) = change.size_bytes {
             self.file(ino)?;
@@ -74,7 +74,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 return Err(Error::TooLarge);
             }
             self.clear_tail(ino, size_bytes)?;
-            self.store.prepare_to_cut(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
+            self.store.prepare_removal(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
         }
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
@@ -84,8 +84,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         set_attributes(inode, change, caller.now_ns);
         self.store.commit(changes)?;
         if change.size_bytes.is_some() {
-            self.cut_beyond_end(ino)?;
-            self.settle()?;
+            self.free_beyond_end(ino)?;
+            self.flush_if_needed()?;
         }
         self.attributes_of(ino)
     }

@@ -2,7 +2,7 @@
 //! use.
 
 use super::Nvmfs;
-use super::snapshots::BLOCKS_AT_ONCE;
+use super::snapshots::BLOCKS_PER_STEP;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -10,7 +10,7 @@ use crate::store::{Batch, Fetch, Scrub, Trims};
 use std::time::Duration;
 
 /// Time that a request waits for flushes in progress if it cannot flush anything itself.
-const PAUSE: Duration = Duration::from_micros(200);
+const FLUSH_WAIT: Duration = Duration::from_micros(200);
 
 /// Unit of work that runs concurrently with requests.
 pub enum Work<S> {
@@ -47,7 +47,7 @@ impl<S: Ssd> Work<S> {
             }
             Work::Exhausted | Work::Step => Ok(()),
             Work::Pause => {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(FLUSH_WAIT);
                 Ok(())
             }
             Work::Check(scrub) => scrub.read(),
@@ -76,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Blocks of deleted snapshots are freed gradually, interleaved with other work.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
-        let deleted = self.continue_deleting(BLOCKS_AT_ONCE);
+        let deleted = self.continue_deleting(BLOCKS_PER_STEP);
         match self.next_for_ssd()? {
             Some(work) => Ok(Some(work)),
             None => Ok(deleted?.then_some(Work::Step)),
@@ -84,7 +84,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     fn next_for_ssd(&mut self) -> Result<Option<Work<S>>> {
-        self.is_flushing |= self.store.wants_flush();
+        self.is_flushing |= self.store.should_flush();
         if self.is_flushing && self.store.should_continue_flush() {
             let batch = self.store.begin_flush()?;
             self.is_flushing = batch.is_some();
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         // Each extent is recycled at most once before a pause.
         if self.recycled < self.store.usable_extents()
-            && self.store.wants_recycling()
+            && self.store.should_recycle()
             && let Some((extent, fetch)) = self.store.begin_recycling()?
         {
             self.recycled += 1;
@@ -115,8 +115,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Leaves flushing and trimming to a thread that calls [`Nvmfs::begin_background`] as long as there is
     /// work.
     pub fn use_background_thread(&mut self) {
-        self.auto_settle = false;
-        self.store.leave_trims();
+        self.auto_flush = false;
+        self.store.enable_concurrent_trims();
     }
 
     /// Sets if later requests may return [`Error::Wait`]; after that, call [`Nvmfs::begin_wait`].
@@ -127,7 +127,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Returns the work for which the request that returned [`Error::Wait`] waits. Run it while the file
     /// system is in use. End it after waiting is allowed again, immediately before the request is repeated.
     pub fn begin_wait(&mut self) -> Work<S> {
-        if !self.store.is_room_wanted() {
+        if !self.store.is_waiting_for_flush() {
             return Work::Fetch(self.store.begin_fetch());
         }
         match self.store.begin_flush() {
@@ -158,7 +158,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 Ok(())
             }
             Work::Exhausted => {
-                self.store.wait_for_no_room();
+                self.store.forbid_waiting_for_room();
                 Ok(())
             }
             Work::Pause | Work::Step => Ok(outcome?),

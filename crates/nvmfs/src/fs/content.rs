@@ -25,7 +25,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if self.store.is_adaptive() {
             // A read can shorten the dirty list. If flushing fails, pages stay dirty, and the next
             // write reports it.
-            let _ = self.settle();
+            let _ = self.flush_if_needed();
         }
         Ok(length)
     }
@@ -48,12 +48,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let written = match self.store.write(ino, offset, data) {
             Ok(written) => written,
             Err(error) => {
-                self.cut_beyond_end(ino)?;
+                self.free_beyond_end(ino)?;
                 return Err(error);
             }
         };
         self.note_change(ino, offset + written as u64, caller)?;
-        self.settle()?;
+        self.flush_if_needed()?;
         Ok(written)
     }
 
@@ -66,17 +66,17 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Frees blocks beyond the end left by a failed operation, except reserved blocks.
-    pub(super) fn cut_beyond_end(&mut self, ino: Ino) -> Result<()> {
+    pub(super) fn free_beyond_end(&mut self, ino: Ino) -> Result<()> {
         let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
-        self.store.cut_unfinished(ino, blocks)
+        self.store.remove_unfinished(ino, blocks)
     }
 
     /// Flushes if necessary, unless a thread does. Lack of space is reported by the next write.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        if !self.auto_settle {
+    pub(super) fn flush_if_needed(&mut self) -> Result<()> {
+        if !self.auto_flush {
             return Ok(());
         }
-        match self.store.settle() {
+        match self.store.flush_and_recycle() {
             Err(Error::NoSpace(_)) => Ok(()),
             result => result,
         }

@@ -56,7 +56,7 @@ pub struct Nvmfs<N, S> {
     pub(crate) store: Store<N, S>,
     pub(crate) names: Names,
     /// True if each write flushes as necessary; otherwise a thread does, with [`Nvmfs::begin_background`].
-    pub auto_settle: bool,
+    pub auto_flush: bool,
     /// True while flushing is in progress.
     is_flushing: bool,
     /// Extents that the thread has recycled since it was last idle.
@@ -79,7 +79,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         format: &Format,
         options: Options,
     ) -> std::result::Result<Self, OpenError> {
-        Ok(Self::over_found(Store::format(nvram, ssd, format, options)?, &[])?)
+        Ok(Self::from_store_with_orphans(Store::format(nvram, ssd, format, options)?, &[])?)
     }
 
     /// Opens a file system, after a clean close or a crash.
@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         options: Options,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
-        Ok((Self::over_found(store, &found.scan.orphans)?, found))
+        Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
     /// Closes the file system. Open files without a name are removed at the next mount.
@@ -107,11 +107,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
     pub fn from_store(store: Store<N, S>) -> Result<Self> {
         let orphans = orphans(&store.region)?;
-        Self::over_found(store, &orphans)
+        Self::from_store_with_orphans(store, &orphans)
     }
 
     /// Like [`Nvmfs::from_store`], given the orphans.
-    fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
+    fn from_store_with_orphans(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
@@ -119,7 +119,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
-        while fs.continue_deleting(snapshots::BLOCKS_AT_ONCE)? {}
+        while fs.continue_deleting(snapshots::BLOCKS_PER_STEP)? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -147,7 +147,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Nvmfs {
             store,
             names,
-            auto_settle: true,
+            auto_flush: true,
             is_flushing: false,
             recycled: 0,
             inode_pages_to_drop: Vec::new(),
@@ -321,7 +321,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
-        self.create_inode(parent, name, create::New::Directory { permissions }, caller)
+        self.create_inode(parent, name, create::NewFile::Directory { permissions }, caller)
     }
 
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {

@@ -2,7 +2,7 @@
 
 use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
-use crate::layout::RESERVED_BEHIND_END;
+use crate::layout::RESERVED_BEYOND_END;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
@@ -45,7 +45,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             // This is the last step: until then, a power cut removes blocks beyond the end.
             self.note_reserved_beyond_end(ino)?;
         }
-        self.settle()
+        self.flush_if_needed()
     }
 
     /// Reserves the holes of a range of blocks. If there is not enough space, they become holes again.
@@ -54,16 +54,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let holes = self.holes(ino, blocks, free)?;
         let reserved = self.store.reserve(ino, &holes);
         if reserved.is_err() {
-            self.cut_beyond_end(ino)?;
+            self.free_beyond_end(ino)?;
         }
         reserved
     }
 
     /// Marks the file, so that its reserved blocks beyond the end survive a mount.
     fn note_reserved_beyond_end(&mut self, ino: Ino) -> Result<()> {
-        if self.file(ino)?.related != RESERVED_BEHIND_END {
+        if self.file(ino)?.related != RESERVED_BEYOND_END {
             let mut changes = Changes::default();
-            changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;
+            changes.inode(&self.store.region, ino)?.related = RESERVED_BEYOND_END;
             self.store.commit(changes)?;
         }
         Ok(())
@@ -72,16 +72,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Returns the holes of a range of blocks.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if the holes have more than `most` blocks.
-    fn holes(&self, ino: Ino, blocks: Range<u64>, most: u64) -> Result<Vec<Range<u64>>> {
+    /// [`Error::NoSpace`] if the holes have more than `max` blocks.
+    fn holes(&self, ino: Ino, blocks: Range<u64>, max: u64) -> Result<Vec<Range<u64>>> {
         let region = &self.store.region;
         let (mut holes, mut counted, mut at) = (Vec::new(), 0, blocks.start);
         while let Some(start) = region.next_block(ino, at, blocks.end, false)? {
             // The search is limited to the free space, because a hole may be long.
-            let look_until = blocks.end.min(start + (most - counted) + 1);
+            let look_until = blocks.end.min(start + (max - counted) + 1);
             at = region.next_block(ino, start, look_until, true)?.unwrap_or(look_until);
             counted += at - start;
-            if counted > most {
+            if counted > max {
                 return Err(Error::NoSpace("too few blocks are free"));
             }
             holes.push(start..at);
@@ -97,7 +97,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         self.store.zero(ino, range.start..whole.start)?;
         self.store.zero(ino, whole.end..range.end)?;
-        self.store.cut(ino, whole.start / BLOCK, whole.end / BLOCK)
+        self.store.remove_blocks(ino, whole.start / BLOCK, whole.end / BLOCK)
     }
 
     pub(super) fn seek_block(&self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {

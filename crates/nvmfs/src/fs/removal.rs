@@ -13,7 +13,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn remove_name(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         self.directory(parent)?;
         names::check_name(name)?;
-        if names::is_dots(name) {
+        if names::is_dot_or_dot_dot(name) {
             return Err(Error::IsDirectory);
         }
         let found = self.entry(parent, name)?;
@@ -52,14 +52,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let freed = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
-        self.lose_name(&mut changes, parent, found.ino, caller)?;
+        self.remove_link(&mut changes, parent, found.ino, caller)?;
         self.store.commit(changes)?;
         self.names.note_removed(&mut self.store, name, found, freed)?;
         self.remove_if_unused(found.ino)
     }
 
     /// Adds the change of a file that loses a name in a directory; a directory has only one name.
-    pub(super) fn lose_name(
+    pub(super) fn remove_link(
         &self,
         changes: &mut Changes,
         parent: Ino,
@@ -97,7 +97,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             self.names.forget(ino);
         }
         if !inode.is_inline_link() {
-            self.store.cut(ino, 0, u64::MAX)?;
+            self.store.remove_blocks(ino, 0, u64::MAX)?;
         }
         self.store.drop_xattrs(ino)?;
         // Clears mode and link count together; the generation is kept for the next file with this

@@ -27,19 +27,20 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
             break;
         }
         set_words(fs, &problems)?;
-        let of = |what| problems.iter().filter(move |one| one.what == what).map(|one| one.ino);
-        for ino in
-            of(NameProblemKind::Acl).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect::<Vec<_>>()
+        let inos_of = |kind| problems.iter().filter(move |one| one.kind == kind).map(|one| one.ino);
+        for ino in inos_of(NameProblemKind::Acl)
+            .filter(|ino| fs.store.region.inode(*ino).is_ok())
+            .collect::<Vec<_>>()
         {
-            fs.repair_lists(ino)?;
+            fs.repair_acls(ino)?;
         }
         // Their names are removed in the next round.
-        for ino in of(NameProblemKind::Target) {
+        for ino in inos_of(NameProblemKind::Target) {
             fs.remove_inode(ino)?;
         }
-        let lost = of(NameProblemKind::Lost).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect();
+        let lost = inos_of(NameProblemKind::Lost).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect();
         for ino in topmost(fs, lost)? {
-            connect(fs, ino, caller)?;
+            link_lost_file(fs, ino, caller)?;
         }
         repaired.extend(problems);
     }
@@ -49,13 +50,13 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
 }
 
 fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -> Result<()> {
-    if problems.iter().any(|problem| problem.what == NameProblemKind::NoRoot) {
+    if problems.iter().any(|problem| problem.kind == NameProblemKind::NoRoot) {
         let mode = kind_bits(Kind::Directory) | 0o755;
         let root = Inode { mode, links: 2, related: ROOT.0, ..Inode::default() };
         fs.store.region.store(fs.store.region.inode_at(ROOT)?, &root.encode());
     }
     fs.store.patch(problems.iter().filter_map(|problem| problem.word));
-    if problems.iter().any(|problem| problem.what == NameProblemKind::Xattrs) {
+    if problems.iter().any(|problem| problem.kind == NameProblemKind::Xattrs) {
         // Blocks that no pointer leads to any more become free.
         fs.store.rescan();
     }
@@ -84,7 +85,7 @@ fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino
 }
 
 /// Gives a lost file a name, or removes it if it is empty.
-fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) -> Result<()> {
+fn link_lost_file<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) -> Result<()> {
     let inode = fs.store.region.inode(ino)?;
     let kind = inode.kind().ok_or(Error::NotFound)?;
     let is_empty = match kind {
@@ -101,9 +102,9 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
         name.push(b'_');
         check_name(&name)?;
     }
-    let room = fs.names.make_room(&mut fs.store, dir, &name)?;
+    let location = fs.names.make_room(&mut fs.store, dir, &name)?;
     let mut changes = Changes::default();
-    put_entry(&fs.store.region, &mut changes, room, (ino, kind, &name))?;
+    put_entry(&fs.store.region, &mut changes, location, (ino, kind, &name))?;
     let inode = changes.inode(&fs.store.region, ino)?;
     if kind == Kind::Directory {
         // Its remaining links, such as those of subdirectories, are counted in the next round.
@@ -113,7 +114,7 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
         inode.links = 1;
     }
     fs.store.commit(changes)?;
-    fs.names.note_added(&fs.store.region, room, &name);
+    fs.names.note_added(&fs.store.region, location, &name);
     Ok(())
 }
 

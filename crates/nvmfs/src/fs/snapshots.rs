@@ -12,9 +12,9 @@ use crate::store::{OpenError, OpenReport, Store};
 use std::sync::Arc;
 
 /// Blocks freed or passed down in one step, before requests have their turn.
-pub(super) const BLOCKS_AT_ONCE: u64 = 2048;
+pub(super) const BLOCKS_PER_STEP: u64 = 2048;
 /// Pages of inodes examined in one step after the last snapshot was deleted.
-const INODE_PAGES_AT_ONCE: usize = 64;
+const INODE_PAGES_PER_STEP: usize = 64;
 
 /// Rolls the file system back to one snapshot after the other, and checks the names in each; returns the
 /// problems with the names of the snapshots. The store must be a private copy with valid blocks; it is unusable
@@ -24,7 +24,7 @@ const INODE_PAGES_AT_ONCE: usize = 64;
 /// [`Damaged`](crate::api::Error::Damaged) if rolling back to a snapshot fails.
 pub fn check_snapshots<N: Nvram, S: Ssd>(store: Store<N, S>) -> Result<Vec<(String, NameProblem)>> {
     let mut problems = Vec::new();
-    store.look_back(|name, region| {
+    store.for_each_snapshot(|name, region| {
         problems.extend(check(region)?.into_iter().map(|problem| (name.to_owned(), problem)));
         Ok(())
     })?;
@@ -44,7 +44,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         name: &str,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open_snapshot(nvram, ssd, options, name)?;
-        Ok((Self::over_found(store, &found.scan.orphans)?, found))
+        Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
     /// Creates a snapshot atomically: it contains all operations that returned before, and none that start
@@ -62,7 +62,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// [`NotFound`](crate::api::Error::NotFound), [`Damaged`](crate::api::Error::Damaged).
     pub fn delete_snapshot(&mut self, name: &str) -> Result<()> {
         self.begin_deleting_snapshot(name)?;
-        while self.continue_deleting(BLOCKS_AT_ONCE)? {}
+        while self.continue_deleting(BLOCKS_PER_STEP)? {}
         Ok(())
     }
 
@@ -87,7 +87,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 if self.store.has_snapshots() { Vec::new() } else { self.store.region.inode_page_numbers() };
             return Ok(self.store.snapshots_being_deleted() > 0 || !self.inode_pages_to_drop.is_empty());
         }
-        let after = self.inode_pages_to_drop.len().saturating_sub(INODE_PAGES_AT_ONCE);
+        let after = self.inode_pages_to_drop.len().saturating_sub(INODE_PAGES_PER_STEP);
         for number in self.inode_pages_to_drop.split_off(after).into_iter().rev() {
             self.drop_inode_page(number)?;
         }

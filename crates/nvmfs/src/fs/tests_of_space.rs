@@ -8,7 +8,7 @@ use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
 use std::sync::Arc;
-use wearwell_base::seed::below;
+use wearwell_base::seed::random_below;
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
 const SSD_BLOCKS: u64 = 16 << 10;
@@ -30,9 +30,9 @@ fn name(number: usize) -> Vec<u8> {
 }
 
 /// Adds names for a file in a directory until there is no space, or up to `most`; returns their number.
-fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
+fn link_many(fs: &mut Fs, dir: Ino, max_names: usize) -> usize {
     let ino = file(fs, b"linked");
-    for number in 0..most.min(MAX_LINKS as usize - 1) {
+    for number in 0..max_names.min(MAX_LINKS as usize - 1) {
         match fs.link(ino, dir, &name(number), &CALLER) {
             Ok(_) => {}
             Err(Error::NoSpace(reason)) => {
@@ -42,10 +42,10 @@ fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
             Err(error) => panic!("{error}"),
         }
     }
-    most
+    max_names
 }
 
-fn assert_whole(fs: &Fs) {
+fn assert_consistent(fs: &Fs) {
     fs.store.check().unwrap();
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
@@ -57,7 +57,7 @@ fn orders(count: usize) -> [Vec<usize>; 3] {
     let mut mixed = forwards.clone();
     let mut random = wearwell_base::seed::Seed(3).random();
     for at in (1..count).rev() {
-        mixed.swap(at, below(&mut random, at as u64 + 1) as usize);
+        mixed.swap(at, random_below(&mut random, at as u64 + 1) as usize);
     }
     [forwards, backwards, mixed]
 }
@@ -84,7 +84,7 @@ fn emptied_directory_frees_its_nvram() {
                 false => fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino,
             };
             let before = fs.stats();
-            let room = fs.statistics().unwrap();
+            let statistics = fs.statistics().unwrap();
             let count = link_many(&mut fs, dir, usize::MAX);
             assert!(count > 5_000, "{count} names");
             assert_eq!(fs.statistics().unwrap().available_blocks, 0, "what a file needs is not there");
@@ -92,7 +92,7 @@ fn emptied_directory_frees_its_nvram() {
             for (at, number) in orders(count)[order].iter().enumerate() {
                 fs.unlink(dir, &name(*number), &CALLER).unwrap();
                 if at % 1000 == 0 {
-                    assert_whole(&fs);
+                    assert_consistent(&fs);
                 }
             }
             if !in_root {
@@ -103,16 +103,16 @@ fn emptied_directory_frees_its_nvram() {
             let after = fs.stats();
             let pages = |of: &crate::stats::Stats| (of.metadata_pages, of.free_pages, of.free_metadata_pages);
             assert_eq!(pages(&after), pages(&before));
-            assert_eq!(fs.statistics().unwrap(), room);
-            assert_whole(&fs);
+            assert_eq!(fs.statistics().unwrap(), statistics);
+            assert_consistent(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
             // Its pointer blocks reduce the number of pages that may stay dirty.
             assert!(
-                written / 4096 + 40 > room.available_blocks,
+                written / 4096 + 40 > statistics.available_blocks,
                 "{} of {}",
                 written / 4096,
-                room.available_blocks
+                statistics.available_blocks
             );
         }
     }
@@ -146,17 +146,17 @@ fn queue_directory_stays_as_small_as_its_entries() {
     let mut fs = fresh(6);
     let dir = fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino;
     let ino = file(&mut fs, b"f");
-    let mut most = 0;
+    let mut max_blocks = 0;
     for number in 0..20_000 {
         fs.link(ino, dir, &name(number), &CALLER).unwrap();
         if number >= 100 {
             fs.unlink(dir, &name(number - 100), &CALLER).unwrap();
         }
-        most = most.max(fs.attributes(dir).unwrap().size_bytes / 4096);
+        max_blocks = max_blocks.max(fs.attributes(dir).unwrap().size_bytes / 4096);
     }
     // A block holds 16 names.
-    assert!(most <= 9, "{most} blocks for 100 names");
-    assert_whole(&fs);
+    assert!(max_blocks <= 9, "{max_blocks} blocks for 100 names");
+    assert_consistent(&fs);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn renames_to_another_directory_free_blocks() {
         fs.rename((other, &name(number)), (other, long.as_bytes()), Rename::Replace, &CALLER).unwrap();
     }
     assert!(fs.attributes(other).unwrap().size_bytes / 4096 <= 40);
-    assert_whole(&fs);
+    assert_consistent(&fs);
 }
 
 #[test]
@@ -195,26 +195,26 @@ fn nvram_full_of_metadata_allows_remove_rename_and_write() {
         assert!(matches!(fs.link(ino, empty, b"no", &CALLER), Err(Error::NoSpace(_))));
         // A background thread has an extent in flight meanwhile, and must never take the space that a
         // write needs.
-        fs.auto_settle = false;
+        fs.auto_flush = false;
         let mut work = None;
         for at in (0..20_000u64).map(|step| step * 7919 * 4096 % end) {
             fs.write(ino, at, &[2; 4096], &CALLER).unwrap();
             if at % 8192 == 0 {
-                end_work(&mut fs, &mut work);
+                finish_work(&mut fs, &mut work);
                 work = fs.begin_background().unwrap();
             }
         }
-        end_work(&mut fs, &mut work);
+        finish_work(&mut fs, &mut work);
         fs.rename((ROOT, &name(1)), (ROOT, &name(2)), Rename::Replace, &CALLER).unwrap();
         fs.remove_directory(ROOT, b"empty", &CALLER).unwrap();
         for number in (0..count).filter(|number| !(1..=2).contains(number)) {
             fs.unlink(ROOT, &name(number), &CALLER).unwrap();
         }
-        assert_whole(&fs);
+        assert_consistent(&fs);
     }
 }
 
-fn end_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
+fn finish_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
     if let Some(work) = work.take() {
         let outcome = work.run();
         fs.end_background(work, outcome).unwrap();
@@ -232,8 +232,8 @@ fn reserved_blocks_can_always_be_written() {
         let nvram = PlainNvram::new(6 << 20);
         let mut fs: Fs = Nvmfs::format(nvram, Arc::clone(&ssd), &format, Options::default()).unwrap();
         let [reserved, other] = [b"reserved", b"other..."].map(|name| file(&mut fs, name));
-        let most = fs.statistics().unwrap().free_blocks - 200;
-        let blocks = BLOCKS.min(most);
+        let max_blocks = fs.statistics().unwrap().free_blocks - 200;
+        let blocks = BLOCKS.min(max_blocks);
         // Some blocks are already written, some are within the file.
         fs.write(reserved, 40 * 4096 + 7, &[1; 9000], &CALLER).unwrap();
         let how = Allocate::Reserve { keep_size: true };
@@ -263,7 +263,7 @@ fn reserved_blocks_can_always_be_written() {
             fs.read(reserved, block * 4096, &mut back, &CALLER).unwrap();
             assert_eq!(back, [block as u8; 4096]);
         }
-        assert_whole(&fs);
+        assert_consistent(&fs);
     }
 }
 
@@ -284,5 +284,5 @@ fn refused_reservation_leaves_nothing() {
             assert_eq!(fs.attributes(ino).unwrap().size_bytes, 5000);
         }
     }
-    assert_whole(&fs);
+    assert_consistent(&fs);
 }

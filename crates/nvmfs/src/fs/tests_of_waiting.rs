@@ -56,7 +56,7 @@ fn evict(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
 }
 
 /// Runs a request that must wait; returns the work that it waits for.
-fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<MemorySsd> {
+fn expect_wait<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<MemorySsd> {
     fs.allow_waiting(true);
     assert!(matches!(request(fs), Err(Error::Wait)));
     let work = fs.begin_wait();
@@ -66,13 +66,17 @@ fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<Mem
 
 /// Starts a read that waits, and reads its block from the SSD.
 fn begin_read(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
-    let work = waits(fs, |fs| read(fs, ino, block));
+    let work = expect_wait(fs, |fs| read(fs, ino, block));
     work.run().unwrap();
     work
 }
 
 /// Repeats a request after its work was run.
-fn again<T>(fs: &mut Fs, work: Work<MemorySsd>, request: impl FnOnce(&mut Fs) -> Result<T>) -> Result<T> {
+fn repeat_after<T>(
+    fs: &mut Fs,
+    work: Work<MemorySsd>,
+    request: impl FnOnce(&mut Fs) -> Result<T>,
+) -> Result<T> {
     fs.allow_waiting(true);
     fs.end_background(work, Ok(())).unwrap();
     let answer = request(fs);
@@ -92,35 +96,35 @@ fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<u8> {
 #[test]
 fn repeated_request_uses_fetched_block() {
     let (mut fs, ino) = filled();
-    let work = waits(&mut fs, |fs| read(fs, ino, 0));
+    let work = expect_wait(&mut fs, |fs| read(fs, ino, 0));
     work.run().unwrap();
     // A new read from the SSD would return different content.
-    let here = location(&fs, ino, 0).unwrap();
-    fs.store.ssd().write(here, &[99; 4096], 0).unwrap();
-    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
+    let old_location = location(&fs, ino, 0).unwrap();
+    fs.store.ssd().write(old_location, &[99; 4096], 0).unwrap();
+    assert_eq!(repeat_after(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
     fs.store.check().unwrap();
 }
 
 #[test]
 fn write_during_fetch_is_visible() {
     let (mut fs, ino) = filled();
-    let work = waits(&mut fs, |fs| read(fs, ino, 1));
+    let work = expect_wait(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
     put(&mut fs, ino, 1, 77);
-    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
+    assert_eq!(repeat_after(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
 }
 
 #[test]
 fn block_moved_during_fetch_is_read_from_new_location() {
     let (mut fs, ino) = filled();
-    let work = waits(&mut fs, |fs| read(fs, ino, 1));
+    let work = expect_wait(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
     put(&mut fs, ino, 1, 77);
     evict(&mut fs, ino, 1);
-    assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
+    assert!(matches!(repeat_after(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
     let work = fs.begin_wait();
     work.run().unwrap();
-    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
+    assert_eq!(repeat_after(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
 }
 
 #[test]
@@ -133,27 +137,27 @@ fn block_rewritten_at_same_location_is_read_again() {
     let came_back = (0..1000).find_map(|_| {
         byte = byte % 200 + 1;
         put(&mut fs, ino, 1, byte);
-        let here = evict(&mut fs, ino, 1);
-        let earlier = works.remove(&here);
+        let old_location = evict(&mut fs, ino, 1);
+        let earlier = works.remove(&old_location);
         if earlier.is_none() {
-            works.insert(here, begin_read(&mut fs, ino, 1));
+            works.insert(old_location, begin_read(&mut fs, ino, 1));
         }
         earlier
     });
     let work = came_back.expect("the block comes to a place twice");
-    assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
+    assert!(matches!(repeat_after(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
     let work = fs.begin_wait();
     work.run().unwrap();
-    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), byte);
+    assert_eq!(repeat_after(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), byte);
 }
 
 #[test]
 fn partial_block_write_waits_and_full_write_does_not() {
     let (mut fs, ino) = filled();
     let ends = |fs: &mut Fs| fs.write(ino, 2 * BLOCK + 4000, &[88; 200], &CALLER);
-    let work = waits(&mut fs, ends);
+    let work = expect_wait(&mut fs, ends);
     work.run().unwrap();
-    assert_eq!(again(&mut fs, work, ends).unwrap(), 200);
+    assert_eq!(repeat_after(&mut fs, work, ends).unwrap(), 200);
     let mut out = [0; 8192];
     fs.read(ino, 2 * BLOCK, &mut out, &CALLER).unwrap();
     assert_eq!(out[..], [vec![2; 4000], vec![88; 200], vec![3; 3992]].concat());
@@ -167,9 +171,9 @@ fn partial_block_write_waits_and_full_write_does_not() {
 fn read_error_is_ignored_if_location_was_overwritten() {
     let (mut fs, ino) = filled();
     let failed = || Err(std::io::Error::other("the drive failed"));
-    let work = waits(&mut fs, |fs| read(fs, ino, 5));
+    let work = expect_wait(&mut fs, |fs| read(fs, ino, 5));
     assert!(matches!(fs.end_background(work, failed()), Err(Error::Ssd(_))));
-    let work = waits(&mut fs, |fs| read(fs, ino, 5));
+    let work = expect_wait(&mut fs, |fs| read(fs, ino, 5));
     if let Work::Fetch(fetch) = &work {
         fetch.mark_stale();
     }
@@ -201,7 +205,7 @@ fn extent_changed_during_read_is_recycled_correctly() {
 #[test]
 fn batches_complete_in_any_order() {
     let (mut fs, ino) = filled();
-    fs.auto_settle = false;
+    fs.auto_flush = false;
     (0..300).for_each(|block| put(&mut fs, ino, block, 1));
     let mut first = Vec::new();
     while let Some(batch) = fs.store.begin_flush().unwrap() {
@@ -209,8 +213,8 @@ fn batches_complete_in_any_order() {
     }
     (0..300).for_each(|block| put(&mut fs, ino, block, 2));
     let second = fs.store.begin_flush().unwrap().expect("300 pages are dirty again");
-    let (written, others) = (second.write(), first.iter().try_for_each(|batch| batch.write()));
-    others.unwrap();
+    let (written, results) = (second.write(), first.iter().try_for_each(|batch| batch.write()));
+    results.unwrap();
     for batch in first {
         fs.store.end_flush(batch, Ok(())).unwrap();
     }
@@ -222,7 +226,7 @@ fn batches_complete_in_any_order() {
 }
 
 #[test]
-fn extents_are_free_while_they_wait_to_be_trimmed() {
+fn untrimmed_empty_extents_count_as_free() {
     let (mut fs, ino) = filled();
     fs.use_background_thread();
     let before = fs.stats().free_extents;

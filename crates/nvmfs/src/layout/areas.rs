@@ -5,16 +5,16 @@ use crate::api::{BLOCK_BYTES, Ino};
 /// Blocks of an SSD extent, 512 KiB: the unit of writing and recycling (section III-C).
 pub const EXTENT_BLOCKS: u64 = 128;
 /// Bytes of an inode (section III-E).
-pub const SIZE_OF_INODE: usize = 128;
+pub const INODE_BYTES: usize = 128;
 /// Inodes per page.
-pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / SIZE_OF_INODE) as u32;
+pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
 /// Internal file whose blocks are pages of inodes, for inodes beyond the table. It is in no directory and not
 /// visible to users.
 pub const INODES: Ino = Ino(0);
 /// Inode numbers from here on are inodes kept by snapshots; such a number encodes the position on the NVRAM.
-pub const KEPT_INODES: u32 = 1 << 31;
+pub const FIRST_KEPT_INODE: u32 = 1 << 31;
 /// Maximum number of NVRAM pages with snapshots (256 GiB): the range of the snapshots' inode numbers.
-pub const MOST_PAGES_OF_SNAPSHOTS: u32 = KEPT_INODES / INODES_PER_PAGE;
+pub const MAX_SNAPSHOT_PAGES: u32 = FIRST_KEPT_INODE / INODES_PER_PAGE;
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 64 << 10;
 /// Bytes of a page table entry: the owner of an NVRAM page, its links in its list, its copy on the SSD.
@@ -63,7 +63,7 @@ pub enum LayoutError {
     #[error("{0} blocks of SSD are more than the 2 PiB that can be addressed")]
     TooLargeSsd(u64),
     /// Larger inode numbers are reserved for inodes kept by snapshots.
-    #[error("{0} inodes are more than the {KEPT_INODES} that there can be")]
+    #[error("{0} inodes are more than the {FIRST_KEPT_INODE} that there can be")]
     TooManyInodes(u32),
     /// Too few inodes for the root directory.
     #[error("{0} inodes are too few: at least 16 are needed")]
@@ -141,14 +141,14 @@ impl Areas {
         if inodes < 16 {
             return Err(LayoutError::TooFewInodes(inodes));
         }
-        if inodes > KEPT_INODES {
+        if inodes > FIRST_KEPT_INODE {
             return Err(LayoutError::TooManyInodes(inodes));
         }
         let block = BLOCK_BYTES as u64;
         let align = |at: u64| at.next_multiple_of(block);
         let log = block;
         let inode_table = log + LOG_BYTES as u64;
-        let bitmap = align(inode_table + u64::from(inodes) * SIZE_OF_INODE as u64);
+        let bitmap = align(inode_table + u64::from(inodes) * INODE_BYTES as u64);
         // The size of the tables assumes that the whole region is pages, which is slightly too many.
         let most_pages = nvram_bytes / block;
         let page_table = align(bitmap + 8 * (words(most_pages) + words(ssd_blocks)));
@@ -183,7 +183,7 @@ impl Areas {
 
     /// Returns the offset of an inode of the table; `None` for other inodes.
     pub fn inode(&self, ino: Ino) -> Option<usize> {
-        (ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * SIZE_OF_INODE)
+        (ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * INODE_BYTES)
     }
 
     /// Returns the position of an inode beyond the table: the number of its page, and the index within the
@@ -200,24 +200,24 @@ impl Areas {
 
     /// Returns the maximum number of pages of inodes. Page numbers stay below the number of pages, because
     /// a new page takes the first free number; inode numbers end where those of snapshots begin.
-    pub fn most_inode_pages(&self) -> u32 {
-        self.pages.min((KEPT_INODES - self.inodes) / INODES_PER_PAGE)
+    pub fn max_inode_pages(&self) -> u32 {
+        self.pages.min((FIRST_KEPT_INODE - self.inodes) / INODES_PER_PAGE)
     }
 
     /// Returns the upper bound (exclusive) of inode numbers.
-    pub fn most_inodes(&self) -> u32 {
-        self.inodes + self.most_inode_pages() * INODES_PER_PAGE
+    pub fn inode_number_limit(&self) -> u32 {
+        self.inodes + self.max_inode_pages() * INODES_PER_PAGE
     }
 
     /// Returns the inode number of an inode that a snapshot keeps at an offset.
     pub fn kept_inode(&self, at: usize) -> Ino {
-        Ino(KEPT_INODES + ((at - self.data) / SIZE_OF_INODE) as u32)
+        Ino(FIRST_KEPT_INODE + ((at - self.data) / INODE_BYTES) as u32)
     }
 
     /// Returns the offset of an inode kept by a snapshot; `None` if the number is not one of those.
-    pub fn kept_at(&self, ino: Ino) -> Option<usize> {
-        let number = ino.0.checked_sub(KEPT_INODES)?;
-        (number / INODES_PER_PAGE < self.pages).then(|| self.data + number as usize * SIZE_OF_INODE)
+    pub fn kept_offset(&self, ino: Ino) -> Option<usize> {
+        let number = ino.0.checked_sub(FIRST_KEPT_INODE)?;
+        (number / INODES_PER_PAGE < self.pages).then(|| self.data + number as usize * INODE_BYTES)
     }
 
     /// Returns the offset of a page.
@@ -275,7 +275,7 @@ mod tests {
             let areas = Areas::with_sums(megabytes << 20, blocks, inodes, true).unwrap();
             let plain = Areas::new(megabytes << 20, blocks, inodes).unwrap();
             assert!(plain.sums == plain.data && plain.sums == areas.sums && areas.pages < plain.pages);
-            let inodes_end = areas.inode(Ino(inodes - 1)).unwrap() + SIZE_OF_INODE;
+            let inodes_end = areas.inode(Ino(inodes - 1)).unwrap() + INODE_BYTES;
             assert!(areas.log_end() <= areas.inode_table && inodes_end <= areas.bitmap);
             assert!(areas.ssd_bitmap() + 8 * words(blocks) as usize <= areas.page_table);
             assert!(areas.page_info(PageId(areas.pages - 1)) + PAGE_INFO_BYTES <= areas.owners);

@@ -29,7 +29,7 @@ pub enum BlockLocation {
 
 impl BlockLocation {
     /// Decodes a pointer; `None` if it is invalid.
-    pub fn of(pointer: u64, areas: &Areas) -> Option<BlockLocation> {
+    pub fn decode(pointer: u64, areas: &Areas) -> Option<BlockLocation> {
         if pointer == 0 {
             return Some(BlockLocation::Hole);
         }
@@ -57,7 +57,7 @@ impl BlockLocation {
     }
 
     /// Encodes the location as a pointer.
-    pub fn pointer(self, areas: &Areas) -> u64 {
+    pub fn encode(self, areas: &Areas) -> u64 {
         match self {
             BlockLocation::Hole => 0,
             BlockLocation::Reserved => RESERVED,
@@ -85,13 +85,13 @@ mod tests {
             BlockLocation::Ssd(8191),
         ];
         for location in locations {
-            assert_eq!(BlockLocation::of(location.pointer(&areas), &areas), Some(location));
+            assert_eq!(BlockLocation::decode(location.encode(&areas), &areas), Some(location));
         }
         let (first, end) = (NVRAM_BASE + areas.data as u64, NVRAM_BASE + areas.nvram_bytes);
         let nowhere =
             [1, 4096, 127 * 4096, 8192 * 4096, 128 * 4096 + 8, NVRAM_BASE, first - 4096, first + 8, end];
         for pointer in nowhere.into_iter().chain([u64::MAX, NVRAM_BASE - 4096]) {
-            assert_eq!(BlockLocation::of(pointer, &areas), None, "{pointer:x}");
+            assert_eq!(BlockLocation::decode(pointer, &areas), None, "{pointer:x}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct SnapshotRecord {
 
 /// Error: the bytes are neither a snapshot record nor free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRecord;
+pub struct InvalidRecord;
 
 impl SnapshotRecord {
     /// Encodes the record of a snapshot that holds no blocks yet.
@@ -55,23 +55,23 @@ impl SnapshotRecord {
     }
 
     /// First word of the record of a snapshot that is being deleted.
-    pub const GOING: u64 = 2;
+    pub const BEING_DELETED: u64 = 2;
 
     /// Decodes a record; `None` if the slot is free.
     ///
     /// # Errors
     /// The bytes are malformed.
-    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
+    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, InvalidRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let is_being_deleted = match word(0) {
             0 => return Ok(None),
             1 => false,
-            Self::GOING => true,
-            _ => return Err(NoRecord),
+            Self::BEING_DELETED => true,
+            _ => return Err(InvalidRecord),
         };
-        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(NoRecord)?;
-        let name = str::from_utf8(name).map_err(|_| NoRecord)?;
-        check_snapshot_name(name).map_err(|_| NoRecord)?;
+        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(InvalidRecord)?;
+        let name = str::from_utf8(name).map_err(|_| InvalidRecord)?;
+        check_snapshot_name(name).map_err(|_| InvalidRecord)?;
         Ok(Some(SnapshotRecord {
             sequence: word(SEQUENCE),
             created_ns: word(CREATED) as i64,
@@ -108,12 +108,12 @@ impl KeptMode {
     /// Flag: the inode was free.
     pub const FREE: u32 = 1 << 16;
     /// Flag: the copy is complete, because the file was removed.
-    pub const WHOLE: u32 = 1 << 17;
+    pub const COMPLETE: u32 = 1 << 17;
     /// Flag: the extended attributes did not change.
-    pub const XATTRS_ELSEWHERE: u32 = 1 << 18;
+    pub const XATTRS_UNCHANGED: u32 = 1 << 18;
 
     /// True if an inode is kept in this slot.
-    pub fn is_there(self) -> bool {
+    pub fn is_present(self) -> bool {
         self.0 != 0
     }
 
@@ -123,13 +123,13 @@ impl KeptMode {
     }
 
     /// True if the copy is complete.
-    pub fn is_whole(self) -> bool {
-        self.0 & KeptMode::WHOLE != 0
+    pub fn is_complete(self) -> bool {
+        self.0 & KeptMode::COMPLETE != 0
     }
 
     /// True if the extended attributes did not change.
-    pub fn are_xattrs_elsewhere(self) -> bool {
-        self.0 & KeptMode::XATTRS_ELSEWHERE != 0
+    pub fn has_unchanged_xattrs(self) -> bool {
+        self.0 & KeptMode::XATTRS_UNCHANGED != 0
     }
 
     /// Returns the mode of the inode at the time of the snapshot.
@@ -143,7 +143,7 @@ impl KeptMode {
             return Inode { mode: KeptMode::FREE, generation: inode.generation, ..Inode::default() };
         }
         let pointers = if inode.is_inline_link() { inode.pointers } else { [0; POINTERS] };
-        Inode { mode: inode.mode | KeptMode::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
+        Inode { mode: inode.mode | KeptMode::XATTRS_UNCHANGED, xattrs: 0, pointers, ..inode.clone() }
     }
 }
 

@@ -115,7 +115,7 @@ pub struct Epoch {
     /// Number of mounts of the file system.
     pub count: u64,
     /// Distinguishes this mount from a mount of a copy with the same count.
-    pub mark: u64,
+    pub nonce: u64,
 }
 
 impl Epoch {
@@ -132,7 +132,7 @@ impl Epoch {
     pub fn encode(&self) -> [u8; Epoch::BYTES] {
         let mut bytes = [0; Epoch::BYTES];
         bytes[..8].copy_from_slice(&self.count.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.mark.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.nonce.to_le_bytes());
         let sum = Epoch::sum(&bytes);
         bytes[16..20].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -142,7 +142,7 @@ impl Epoch {
     pub fn decode(bytes: &[u8], at: usize) -> Option<Epoch> {
         let bytes: &[u8; Epoch::BYTES] = bytes.get(at..at + Epoch::BYTES)?.try_into().ok()?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), mark: word(8) })
+        (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), nonce: word(8) })
     }
 
     /// Returns a checksum that is 0 for an epoch of zeros.
@@ -226,7 +226,7 @@ impl Superblock {
             ssd_blocks: word(32),
             inodes: half(40),
             reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
-            placement: PlacementKind::of_code(bytes[46])?,
+            placement: PlacementKind::from_code(bytes[46])?,
             checksums,
             version: version.unwrap_or_default(),
         })
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn epoch_round_trips_and_damaged_epoch_is_rejected() {
         assert_eq!(Epoch::decode(&[0; Epoch::BYTES], 0), Some(Epoch::default()));
-        let epoch = Epoch { count: 7, mark: 0x1234_5678_9abc_def0 };
+        let epoch = Epoch { count: 7, nonce: 0x1234_5678_9abc_def0 };
         let bytes = epoch.encode();
         assert_eq!(Epoch::decode(&bytes, 0), Some(epoch));
         for at in 0..Epoch::BYTES * 8 {
@@ -266,11 +266,11 @@ mod tests {
             let versions = [Version::Checked, Version::Reserved, Version::InodePages, Version::Snapshots];
             // Without checksums there is no version.
             let first = if checksums == Checksums::None { 3 } else { 0 };
-            versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));
+            versions[first..].iter().for_each(|version| assert_superblock_round_trips(checksums, *version));
         }
     }
 
-    fn superblock_comes_back(checksums: Checksums, version: Version) {
+    fn assert_superblock_round_trips(checksums: Checksums, version: Version) {
         let superblock = Superblock {
             id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             nvram_bytes: 8 << 20,

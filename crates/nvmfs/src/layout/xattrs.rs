@@ -84,8 +84,8 @@ pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
 }
 
 /// Returns the range of an attribute's value on a page, if the attribute exists.
-pub fn xattr_value(page: &[u8; BLOCK_BYTES], wanted: &[u8]) -> Option<Range<usize>> {
-    let found = walk(page, |name, value| match name == wanted {
+pub fn xattr_value(page: &[u8; BLOCK_BYTES], xattr_name: &[u8]) -> Option<Range<usize>> {
+    let found = walk(page, |name, value| match name == xattr_name {
         true => ControlFlow::Break(value),
         false => ControlFlow::Continue(()),
     });

@@ -44,9 +44,9 @@ impl Content {
     }
 
     /// Returns the number of bytes of a write that fit if at most `free_blocks` blocks may be added.
-    pub fn room(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
+    pub fn fitting_bytes(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
         let mut free_blocks = free_blocks;
-        let mut room = 0;
+        let mut fitting = 0;
         for piece in pieces(offset, length) {
             if !self.blocks.contains_key(&piece.block) {
                 if free_blocks == 0 {
@@ -54,9 +54,9 @@ impl Content {
                 }
                 free_blocks -= 1;
             }
-            room += piece.length as u64;
+            fitting += piece.length as u64;
         }
-        room
+        fitting
     }
 
     /// Reads up to the end of the file; returns the number of bytes.

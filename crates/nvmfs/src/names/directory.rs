@@ -84,7 +84,7 @@ pub(super) fn records_of<N: Nvram>(
     block: u32,
     page: PageId,
 ) -> impl Iterator<Item = Result<Record<'_>>> {
-    let mut unsound = region.sound_page(page).err();
+    let mut unsound = region.verified_page(page).err();
     let (bytes, inodes) = (region.page(page), region.inode_limit());
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -209,15 +209,15 @@ pub(crate) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> 
 /// Returns the run of free records that results from freeing the record at a position: its offset within the
 /// block and its length.
 pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32) -> Result<(usize, usize)> {
-    let (block, wanted) = (block_of(at_position), byte_of(at_position));
-    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, wanted))?;
+    let (block, offset) = (block_of(at_position), byte_of(at_position));
+    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, offset))?;
     let (mut start, mut end) = (0, 0);
     for record in records_of(region, dir, block, page) {
         let record = record?;
-        let is_free = record.entry.is_none() || record.at == wanted;
+        let is_free = record.entry.is_none() || record.at == offset;
         if is_free && record.at == end && end > start {
             end = record.at + record.length;
-        } else if end > wanted {
+        } else if end > offset {
             break;
         } else if is_free {
             (start, end) = (record.at, record.at + record.length);

@@ -4,7 +4,7 @@
 //! verified in the directory, so hashes may collide.
 
 use super::directory::{self, FoundEntry, Slot};
-use super::room::Room;
+use super::free_space::FreeSpaceTree;
 use crate::api::{Ino, Result};
 use crate::nvram::Nvram;
 use crate::store::Region;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
 /// Minimum number of blocks of an indexed directory; smaller ones are searched just as fast without an index.
-const FEWEST_BLOCKS: u32 = 2;
+const MIN_BLOCKS: u32 = 2;
 /// Seed of the hashes: a constant, so that equal runs use equal memory.
 const SEED: u64 = 0x6e76_6d66_7321;
 
@@ -23,7 +23,7 @@ const SEED: u64 = 0x6e76_6d66_7321;
 struct Index {
     /// Hash of each name, and its position.
     entries: HashTable<(u32, u32)>,
-    room: Room,
+    free_space: FreeSpaceTree,
     /// All blocks before this one exist.
     missing_from: u32,
     /// Time of the last use.
@@ -42,8 +42,8 @@ fn spread(hash: u32) -> u64 {
 }
 
 impl Index {
-    /// Builds the index of a directory; `None` if it would take more than `most_bytes`.
-    fn build<N: Nvram>(region: &Region<N>, dir: Ino, most_bytes: usize) -> Result<Option<Index>> {
+    /// Builds the index of a directory; `None` if it would take more than `max_bytes`.
+    fn build<N: Nvram>(region: &Region<N>, dir: Ino, max_bytes: usize) -> Result<Option<Index>> {
         let mut index = Index::default();
         let end = directory::blocks_of(region, dir)?;
         let mut next = 0;
@@ -54,8 +54,8 @@ impl Index {
                     index.insert(name, directory::position(block, record.at));
                 }
             }
-            index.set_room(region, dir, block)?;
-            if index.bytes() > most_bytes {
+            index.set_free_space(region, dir, block)?;
+            if index.bytes() > max_bytes {
                 return Ok(None);
             }
             next = block + 1;
@@ -64,7 +64,7 @@ impl Index {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.entries.allocation_size() + self.room.bytes()
+        size_of::<Self>() + self.entries.allocation_size() + self.free_space.bytes()
     }
 
     fn insert(&mut self, name: &[u8], position: u32) {
@@ -79,9 +79,9 @@ impl Index {
         }
     }
 
-    fn set_room<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, block: u32) -> Result<()> {
+    fn set_free_space<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, block: u32) -> Result<()> {
         let largest = directory::largest_free(region, dir, block)?;
-        self.room.set(block as usize, largest);
+        self.free_space.set(block as usize, largest);
         Ok(())
     }
 
@@ -91,8 +91,8 @@ impl Index {
         let candidates = self.entries.iter_hash(spread(hash)).filter(|(other, _)| *other == hash);
         let mut found: Option<FoundEntry> = None;
         for (_, position) in candidates {
-            let here = directory::entry_at(region, dir, *position, name)?;
-            found = match (found, here) {
+            let entry = directory::entry_at(region, dir, *position, name)?;
+            found = match (found, entry) {
                 (Some(one), Some(other)) if one.position < other.position => Some(one),
                 (one, other) => other.or(one),
             };
@@ -101,7 +101,7 @@ impl Index {
     }
 
     fn slot<N: Nvram>(&self, region: &Region<N>, dir: Ino, bytes: usize) -> Result<Option<Slot>> {
-        match self.room.first(bytes as u16) {
+        match self.free_space.first(bytes as u16) {
             Some(block) => directory::slot_in(region, dir, block as u32, bytes),
             None => Ok(None),
         }
@@ -115,20 +115,20 @@ pub(crate) struct Indexes {
     by_use: BTreeMap<u64, Ino>,
     /// Directories that are damaged, or whose index alone would exceed the limit: they are searched
     /// linearly.
-    without: BTreeSet<Ino>,
-    most_bytes: usize,
+    unindexed: BTreeSet<Ino>,
+    max_bytes: usize,
     bytes: usize,
     clock: u64,
 }
 
 impl Indexes {
     /// Creates an empty set of indexes.
-    pub fn new(most_bytes: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         Indexes {
             indexes: BTreeMap::new(),
             by_use: BTreeMap::new(),
-            without: BTreeSet::new(),
-            most_bytes,
+            unindexed: BTreeSet::new(),
+            max_bytes,
             bytes: 0,
             clock: 0,
         }
@@ -185,7 +185,7 @@ impl Indexes {
     /// Drops the index of a directory that was removed or changed in another way.
     pub fn forget(&mut self, dir: Ino) {
         self.drop_index(dir);
-        self.without.remove(&dir);
+        self.unindexed.remove(&dir);
     }
 
     fn update<N: Nvram>(
@@ -198,7 +198,7 @@ impl Indexes {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         change(index);
         // An index that cannot be updated is dropped.
-        match index.set_room(region, dir, directory::block_of(position)) {
+        match index.set_free_space(region, dir, directory::block_of(position)) {
             Ok(()) => self.count(dir),
             Err(_) => self.drop_index(dir),
         }
@@ -208,14 +208,14 @@ impl Indexes {
     /// linearly.
     fn index<N: Nvram>(&mut self, region: &Region<N>, dir: Ino) -> Result<Option<&Index>> {
         if !self.indexes.contains_key(&dir) {
-            if directory::blocks_of(region, dir)? < FEWEST_BLOCKS || self.without.contains(&dir) {
+            if directory::blocks_of(region, dir)? < MIN_BLOCKS || self.unindexed.contains(&dir) {
                 return Ok(None);
             }
             // If a directory is damaged, a linear search still finds entries before the damage.
-            match Index::build(region, dir, self.most_bytes) {
+            match Index::build(region, dir, self.max_bytes) {
                 Ok(Some(index)) => drop(self.indexes.insert(dir, index)),
                 _ => {
-                    self.without.insert(dir);
+                    self.unindexed.insert(dir);
                     return Ok(None);
                 }
             }
@@ -235,11 +235,11 @@ impl Indexes {
         let bytes = index.bytes();
         self.bytes = self.bytes - index.counted_bytes + bytes;
         index.counted_bytes = bytes;
-        if bytes > self.most_bytes {
+        if bytes > self.max_bytes {
             self.drop_index(dir);
-            self.without.insert(dir);
+            self.unindexed.insert(dir);
         }
-        while self.bytes > self.most_bytes {
+        while self.bytes > self.max_bytes {
             let (_, oldest) = self.by_use.pop_first().expect("bytes are of indexes");
             self.drop_index(oldest);
         }
@@ -254,6 +254,6 @@ impl Indexes {
 
     #[cfg(test)]
     pub fn state(&self) -> (usize, usize, usize) {
-        (self.indexes.len(), self.without.len(), self.bytes)
+        (self.indexes.len(), self.unindexed.len(), self.bytes)
     }
 }

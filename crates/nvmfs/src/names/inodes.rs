@@ -1,6 +1,6 @@
 //! Free and open inodes.
 
-use super::free::NumberSet;
+use super::number_set::NumberSet;
 use crate::api::{Error, Ino, Result};
 use crate::nvram::Nvram;
 use crate::store::Region;
@@ -42,7 +42,7 @@ impl Inodes {
         let of_table = |from| self.free.next(from).filter(|number| *number < self.table_end);
         let found = of_table(self.last.0 + 1).or_else(|| self.free.next(0)).map(Ino);
         // An inode with a corrupt mode may still be allocated.
-        found.map(|ino| Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)))).transpose()
+        found.map(|ino| Ok((ino, region.verified_inode(ino)?.generation.wrapping_add(1)))).transpose()
     }
 
     /// Marks an inode as used.

@@ -5,11 +5,11 @@
 
 pub mod check;
 pub(crate) mod directory;
-mod free;
+mod free_space;
 mod index;
 mod inodes;
+mod number_set;
 pub(crate) mod record;
-mod room;
 
 pub(crate) use directory::{FoundEntry, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
@@ -41,7 +41,7 @@ struct Growth {
 
 /// Location of a new entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct EntryLocation {
     dir: Ino,
     slot: Slot,
     growth: Option<Growth>,
@@ -58,7 +58,7 @@ pub(crate) struct FreedName {
 }
 
 /// True if `name` is `.` or `..`, which are not stored.
-pub(crate) fn is_dots(name: &[u8]) -> bool {
+pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn list_dots(
     from: u64,
     each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Option<u32> {
-    let both: [(&[u8], Ino); 2] = [(b".", dot), (b"..", dots)];
-    for (next, (name, ino)) in (1..).zip(both) {
+    let entries: [(&[u8], Ino); 2] = [(b".", dot), (b"..", dots)];
+    for (next, (name, ino)) in (1..).zip(entries) {
         if next > from && each(Entry { next, ino, kind: Kind::Directory, name }).is_break() {
             return None;
         }
@@ -123,10 +123,10 @@ impl Names {
         store: &mut Store<N, S>,
         dir: Ino,
         name: &[u8],
-    ) -> Result<Room> {
+    ) -> Result<EntryLocation> {
         let bytes = record::record_bytes(name.len());
         if let Some(slot) = self.indexes.slot(&store.region, dir, bytes)? {
-            return Ok(Room { dir, slot, growth: None });
+            return Ok(EntryLocation { dir, slot, growth: None });
         }
         let block = self.indexes.first_missing(&store.region, dir)?;
         if block >= MAX_DIRECTORY_BLOCKS {
@@ -138,9 +138,9 @@ impl Names {
         // The inode is copied for a snapshot before the directory gets pages that did not exist at the
         // time of the snapshot.
         store.keep_inode(dir)?;
-        let made = store.pointer_for(dir, block.into());
-        let made = made.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
-        let (pointer_at, page) = match made {
+        let added = store.pointer_for(dir, block.into());
+        let added = added.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
+        let (pointer_at, page) = match added {
             Ok(made) => made,
             Err(error) => {
                 store.prune(dir, block.into())?;
@@ -151,12 +151,12 @@ impl Names {
         store.region.store_word(store.region.areas.page(page), free);
         store.region.fence();
         let slot = Slot { position: directory::position(block, 0), bytes: BLOCK_BYTES };
-        Ok(Room { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
+        Ok(EntryLocation { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
     }
 
     /// Updates the state after an entry was added and the changes were applied.
-    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
-        self.indexes.note_added(region, room.dir, name, room.slot.position);
+    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, location: EntryLocation, name: &[u8]) {
+        self.indexes.note_added(region, location.dir, name, location.slot.position);
     }
 
     /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
@@ -187,23 +187,23 @@ impl Names {
 pub(crate) fn put_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
-    room: Room,
+    location: EntryLocation,
     (ino, kind, name): (Ino, Kind, &[u8]),
 ) -> Result<()> {
-    let at = match room.growth {
+    let at = match location.growth {
         Some(growth) => region.areas.page(growth.page),
-        None => directory::address(region, room.dir, room.slot.position)?,
+        None => directory::address(region, location.dir, location.slot.position)?,
     };
-    changes.touch_block(room.dir, directory::block_of(room.slot.position));
+    changes.touch_block(location.dir, directory::block_of(location.slot.position));
     let record = record::encode(ino, kind, name);
-    let (length, rest) = (record.len(), room.slot.bytes - record.len());
+    let (length, rest) = (record.len(), location.slot.bytes - record.len());
     changes.put(at, record);
     if rest > 0 {
         changes.put_word(at + length, record::head(rest, None));
     }
-    if let Some(growth) = room.growth {
-        let pointer = BlockLocation::Nvram(growth.page).pointer(&region.areas);
-        let inode = changes.inode(region, room.dir)?;
+    if let Some(growth) = location.growth {
+        let pointer = BlockLocation::Nvram(growth.page).encode(&region.areas);
+        let inode = changes.inode(region, location.dir)?;
         inode.size_bytes = inode.size_bytes.max(u64::from(growth.block + 1) * BLOCK_BYTES as u64);
         if (growth.block as usize) < DIRECT {
             inode.pointers[growth.block as usize] = pointer;
@@ -215,7 +215,7 @@ pub(crate) fn put_entry<N: Nvram>(
 }
 
 /// Changes the file that an entry refers to.
-pub(crate) fn turn_entry<N: Nvram>(
+pub(crate) fn retarget_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
@@ -238,7 +238,7 @@ pub(crate) fn free_entry<N: Nvram>(
     changes: &mut Changes,
     dir: Ino,
     found: FoundEntry,
-    used: Option<Room>,
+    used: Option<EntryLocation>,
 ) -> Result<FreedName> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
@@ -283,9 +283,9 @@ fn free_block<N: Nvram>(
 ) -> Result<FreedName> {
     let end = changes.inode(region, dir)?.size_bytes / BLOCK_BYTES as u64;
     let end = end.min(MAX_DIRECTORY_BLOCKS.into()) as u32;
-    let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
-    let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
-    if kept == 0 {
+    let end_block = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
+    let end_block = end_block.max(growth.map_or(0, |growth| growth.block + 1));
+    if end_block == 0 {
         let page = |location| match location {
             BlockLocation::Nvram(page) => Some(page),
             _ => None,
@@ -297,7 +297,7 @@ fn free_block<N: Nvram>(
     }
     let unlinked = region.find_unlinked(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
     let inode = changes.inode(region, dir)?;
-    inode.size_bytes = u64::from(kept) * BLOCK_BYTES as u64;
+    inode.size_bytes = u64::from(end_block) * BLOCK_BYTES as u64;
     match unlinked.slot {
         Some(slot) => inode.pointers[slot] = 0,
         None => changes.put_word(unlinked.at, 0),

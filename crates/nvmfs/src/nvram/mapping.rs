@@ -35,7 +35,7 @@ impl Kind {
 pub(super) struct Piece<'a> {
     pub(super) file: &'a File,
     /// Offset of the range, bytes.
-    pub(super) from: u64,
+    pub(super) offset: u64,
     /// Length of the range, bytes; a multiple of the page size in all pieces but the last.
     pub(super) bytes: usize,
 }
@@ -63,19 +63,20 @@ impl Mapping {
     /// of them failed.
     pub(super) fn new(pieces: &[Piece<'_>], kind: Kind) -> Result<Self, (usize, Errno)> {
         let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
-        let room = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
+        let reserved_bytes = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
         // SAFETY: the kernel chooses the address, so that no other memory is touched.
-        let reserved =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), room, ProtFlags::empty(), MapFlags::PRIVATE) };
+        let reserved = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), reserved_bytes, ProtFlags::empty(), MapFlags::PRIVATE)
+        };
         let reserved = reserved.map_err(|error| (pieces.len(), error))?.cast::<u8>();
         let start = reserved.wrapping_add(reserved.align_offset(ALIGNMENT));
         // From here on, dropping the mapping releases the reservation if a piece is refused.
-        let mapping = Mapping { start, bytes, reserved: (reserved, room) };
+        let mapping = Mapping { start, bytes, reserved: (reserved, reserved_bytes) };
         let mut at = start;
         for (index, piece) in pieces.iter().enumerate() {
             let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, kind.flags() | MapFlags::FIXED);
             // SAFETY: the range lies in the reservation above, and replaces nothing else.
-            unsafe { mmap(at.cast(), piece.bytes, access, flags, piece.file, piece.from) }
+            unsafe { mmap(at.cast(), piece.bytes, access, flags, piece.file, piece.offset) }
                 .map_err(|error| (index, error))?;
             at = at.wrapping_add(piece.bytes);
         }

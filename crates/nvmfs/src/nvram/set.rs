@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of the label of each file; aligned so that the data after it can be mapped as devices require.
 pub const LABEL_BYTES: u64 = ALIGNMENT as u64;
 /// Maximum number of files of a set.
-pub const MOST_FILES: usize = 64;
+pub const MAX_FILES: usize = 64;
 
 /// First bytes of a file of a set. They differ from the magic numbers of file systems.
 const MAGIC: &[u8; 8] = b"WWNVSET1";
@@ -106,7 +106,7 @@ impl MappedNvram {
             }
             _ => {}
         }
-        let first = only(paths)?;
+        let first = single_path(paths)?;
         let size = bytes.map(|bytes| {
             check_size(first, bytes)?;
             Ok::<_, io::Error>(bytes.div_ceil(paths.len() as u64).next_multiple_of(LABEL_BYTES) + LABEL_BYTES)
@@ -146,8 +146,8 @@ impl MappedNvram {
     /// different times.
     pub fn open_set(paths: &[PathBuf], persistence: Persistence) -> io::Result<Self> {
         let [_, _, ..] = paths else {
-            refuse_part(only(paths)?)?;
-            return MappedNvram::open(only(paths)?, persistence);
+            refuse_part(single_path(paths)?)?;
+            return MappedNvram::open(single_path(paths)?, persistence);
         };
         let parts = parts_of(paths, |path| backing::open(path, OFlags::empty()))?;
         let mut area = MappedNvram::map(label_areas(&parts)?, persistence)?;
@@ -169,17 +169,17 @@ impl MappedNvram {
     /// Those of [`MappedNvram::open_set`].
     pub fn open_set_private(paths: &[PathBuf]) -> io::Result<Self> {
         let [_, _, ..] = paths else {
-            refuse_part(only(paths)?)?;
-            return MappedNvram::open_private(only(paths)?);
+            refuse_part(single_path(paths)?)?;
+            return MappedNvram::open_private(single_path(paths)?);
         };
-        let parts = parts_of(paths, |path| backing::open_to_read(path, OFlags::empty()))?;
+        let parts = parts_of(paths, |path| backing::open_read_only(path, OFlags::empty()))?;
         let area = MappedNvram::map_private(label_areas(&parts)?)?;
         check_set(&parts, area.bytes())?;
         MappedNvram::map_private(ordered(parts, area.bytes()))
     }
 }
 
-fn only(paths: &[PathBuf]) -> io::Result<&Path> {
+fn single_path(paths: &[PathBuf]) -> io::Result<&Path> {
     let none = || io::Error::new(ErrorKind::InvalidInput, "no file of NVRAM was given");
     paths.first().map(PathBuf::as_path).ok_or_else(none)
 }
@@ -214,20 +214,20 @@ fn parts_of(
     paths: &[PathBuf],
     open: impl Fn(&Path) -> io::Result<backing::Backing>,
 ) -> io::Result<Vec<Part>> {
-    if paths.len() > MOST_FILES {
-        let problem = format!("is one of {} files; a set has {MOST_FILES} at most", paths.len());
-        return Err(refusal(&paths[MOST_FILES], ErrorKind::InvalidInput, &problem));
+    if paths.len() > MAX_FILES {
+        let problem = format!("is one of {} files; a set has {MAX_FILES} at most", paths.len());
+        return Err(refusal(&paths[MAX_FILES], ErrorKind::InvalidInput, &problem));
     }
-    let mut known = Vec::new();
+    let mut opened = Vec::new();
     let part = |path: &PathBuf| {
         // Duplicates are detected by device and inode: an error of the lock would blame another
         // process.
         let same = path.metadata().ok().map(|of| (of.dev(), of.ino()));
-        if same.is_some() && known.contains(&same) {
+        if same.is_some() && opened.contains(&same) {
             return Err(refusal(path, ErrorKind::InvalidInput, "is given twice"));
         }
         let backing = open(path)?;
-        known.push(path.metadata().ok().map(|of| (of.dev(), of.ino())));
+        opened.push(path.metadata().ok().map(|of| (of.dev(), of.ino())));
         if backing.bytes < 2 * LABEL_BYTES || !backing.bytes.is_multiple_of(LABEL_BYTES) {
             let problem = format!(
                 "{} bytes are no size of one NVRAM file of several; it is a multiple of {LABEL_BYTES} bytes, the first of which are for its label",
@@ -243,7 +243,7 @@ fn parts_of(
 /// Returns the labels of the parts.
 fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     let area = |part: &Part| {
-        Ok(Part { path: part.path.clone(), backing: part.backing.again()?, range: 0..LABEL_BYTES })
+        Ok(Part { path: part.path.clone(), backing: part.backing.try_clone()?, range: 0..LABEL_BYTES })
     };
     parts.iter().map(area).collect()
 }
@@ -277,11 +277,11 @@ fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
         }
         found.push((label, [next, now]));
     }
-    let wanted = found.first().map_or(0, |(label, _)| label.parts);
-    if found.len() != wanted as usize {
-        let missing = (0..wanted).filter(|part| found.iter().all(|(label, _)| label.part != *part));
+    let expected = found.first().map_or(0, |(label, _)| label.parts);
+    if found.len() != expected as usize {
+        let missing = (0..expected).filter(|part| found.iter().all(|(label, _)| label.part != *part));
         let missing: Vec<_> = missing.map(|part| (part + 1).to_string()).collect();
-        let problem = format!("is of a set of {wanted} files; missing: {}", missing.join(", "));
+        let problem = format!("is of a set of {expected} files; missing: {}", missing.join(", "));
         return refused(&parts[0], &problem);
     }
     agreed_count(parts, &found)
@@ -303,8 +303,8 @@ fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> 
 
 /// Sorts the parts by the order in their labels.
 fn ordered(parts: Vec<Part>, labels: &[u8]) -> Vec<Part> {
-    let places = labels.chunks_exact(ALIGNMENT).map(|area| Label::decode(area).map_or(0, |label| label.part));
-    let mut parts: Vec<(u32, Part)> = places.zip(parts).collect();
+    let order = labels.chunks_exact(ALIGNMENT).map(|area| Label::decode(area).map_or(0, |label| label.part));
+    let mut parts: Vec<(u32, Part)> = order.zip(parts).collect();
     parts.sort_by_key(|(place, _)| *place);
     parts.into_iter().map(|(_, part)| part).collect()
 }
@@ -336,7 +336,7 @@ mod tests {
             MappedNvram::open_set(&self.paths(names), Persistence::Auto)
         }
 
-        fn refused(&self, names: &[&str], why: &str) {
+        fn expect_refused(&self, names: &[&str], why: &str) {
             let outcomes = [self.open(names), MappedNvram::open_set_private(&self.paths(names))];
             for error in outcomes.map(|outcome| outcome.map(|_| ()).expect_err(why)) {
                 assert!(error.to_string().contains(why), "{error} instead of {why}");
@@ -387,19 +387,19 @@ mod tests {
         drop(files.create(&["x", "y"], 8));
         drop(files.create(&["alone"], 9));
         std::fs::copy(files.0.path().join("b"), files.0.path().join("copy")).expect("a copy");
-        files.refused(&["a"], "is file 1 of 3 of a set; give all of them");
-        files.refused(&["c", "a"], "is of a set of 3 files; missing: 2");
-        files.refused(&["a", "b", "b"], "is given twice");
-        files.refused(&["a", "b", "copy"], "is a copy of another of the files");
-        files.refused(&["a", "b", "y"], "is of another set than");
-        files.refused(&["a", "alone"], "is no file of a set");
-        files.refused(&["a", "nothing"], "nothing");
-        files.refused(&[], "no file of NVRAM was given");
+        files.expect_refused(&["a"], "is file 1 of 3 of a set; give all of them");
+        files.expect_refused(&["c", "a"], "is of a set of 3 files; missing: 2");
+        files.expect_refused(&["a", "b", "b"], "is given twice");
+        files.expect_refused(&["a", "b", "copy"], "is a copy of another of the files");
+        files.expect_refused(&["a", "b", "y"], "is of another set than");
+        files.expect_refused(&["a", "alone"], "is no file of a set");
+        files.expect_refused(&["a", "nothing"], "nothing");
+        files.expect_refused(&[], "no file of NVRAM was given");
         let grown = File::options().write(true).open(files.0.path().join("copy")).expect("it is there");
         grown.set_len(BYTES * 2).expect("room for it");
-        files.refused(&["a", "copy", "c"], "is of another size than it was made with");
+        files.expect_refused(&["a", "copy", "c"], "is of another size than it was made with");
         grown.set_len(BYTES + 4096).expect("room for it");
-        files.refused(&["a", "copy", "c"], "are no size of one NVRAM file of several");
+        files.expect_refused(&["a", "copy", "c"], "are no size of one NVRAM file of several");
         assert_eq!(files.open(&["alone"]).expect("a plain file").bytes().len() as u64, BYTES);
     }
 
@@ -417,7 +417,7 @@ mod tests {
         drop(files.open(&["a", "b"]).expect("nothing has changed"));
         create(&["b"], Existing::Overwrite).expect("it may be lost");
         assert_eq!(files.open(&["b"]).expect("a file alone").bytes().len() as u64, BYTES);
-        files.refused(&["a", "b"], "is no file of a set");
+        files.expect_refused(&["a", "b"], "is no file of a set");
         create(&["b"], Existing::Refuse).expect("nothing is in it");
     }
 
@@ -438,7 +438,7 @@ mod tests {
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }
-        files.refused(&["a", "old", "c"], "is a copy of another time");
+        files.expect_refused(&["a", "old", "c"], "is a copy of another time");
         drop(files.open(&["a", "b", "c"]).expect("all of them"));
         assert_eq!(files.counts("c"), [Some(3); 2]);
     }

@@ -1,7 +1,7 @@
 //! Simulated NVRAM with power cuts, for crash tests.
 
 use super::{LINE_BYTES, Nvram, check_region, lines_of};
-use crate::power::{Crash, Power};
+use crate::power::{CrashEffect, PowerSource};
 use rand::RngCore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const WORD_BYTES: usize = 8;
 /// At most this many old values of a cache line may survive a crash. Bounds the memory of a line that is stored
 /// to repeatedly without a fence.
-const MOST_VERSIONS: usize = 8;
+const MAX_VERSIONS: usize = 8;
 
 type Line = [u8; LINE_BYTES];
 
 /// Cache line with stores that are not durable yet.
-struct Pending {
+struct PendingLine {
     /// Values since the line was last durable; the last one is the current value.
     versions: Vec<Line>,
     /// Index of the value that was written back last and waits for a fence.
     written_back: Option<usize>,
 }
 
-impl Pending {
+impl PendingLine {
     fn push(&mut self, line: Line) {
-        if self.versions.len() == MOST_VERSIONS {
+        if self.versions.len() == MAX_VERSIONS {
             // The value written back is needed at the fence, so the next one is dropped instead.
             let drop = usize::from(self.written_back == Some(0));
             self.versions.remove(drop);
@@ -40,7 +40,7 @@ impl Pending {
 /// Durable content of the NVRAM, and pending changes.
 struct DurableState {
     durable: Vec<u8>,
-    pending: BTreeMap<usize, Pending>,
+    pending: BTreeMap<usize, PendingLine>,
     /// Pending lines that wait for a fence.
     written_back: BTreeSet<usize>,
 }
@@ -65,9 +65,9 @@ impl CrashImages {
     pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
         let state = self.state();
         let mut image = state.durable.clone();
-        let mut crash = Crash::new(random);
+        let mut crash = CrashEffect::new(random);
         for (&line, pending) in &state.pending {
-            crash.leave(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
+            crash.apply(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
         }
         image
     }
@@ -97,17 +97,17 @@ pub struct SimulatedNvram {
     /// Content as the processor sees it.
     view: Vec<u8>,
     crash_images: CrashImages,
-    power: Power,
+    power: PowerSource,
 }
 
 impl SimulatedNvram {
     /// Creates `bytes` zeros (a multiple of 4096).
-    pub fn new(bytes: usize, power: Power) -> Self {
+    pub fn new(bytes: usize, power: PowerSource) -> Self {
         SimulatedNvram::from_image(vec![0; bytes], power)
     }
 
     /// Creates NVRAM with the content left by a crash.
-    pub fn from_image(image: Vec<u8>, power: Power) -> Self {
+    pub fn from_image(image: Vec<u8>, power: PowerSource) -> Self {
         check_region(image.len());
         let view = image.clone();
         let state = DurableState { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
@@ -134,7 +134,7 @@ impl Nvram for SimulatedNvram {
         for line in lines_of(at, bytes.len()) {
             let (lines, _) = self.view.as_chunks();
             let pending =
-                state.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
+                state.pending.entry(line).or_insert(PendingLine { versions: vec![], written_back: None });
             pending.push(lines[line]);
         }
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn fence_covers_earlier_write_backs_but_not_later_stores() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
         nvram.store_word(0, 2);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn crashes_yield_every_state_of_a_line_and_mixtures() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         for value in [1, 2] {
             nvram.store(0, &[value; 16]);
         }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn written_back_value_survives_many_later_stores() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
         for value in 2..1000 {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn stores_after_power_cut_are_visible_but_not_durable() {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(3);
         let mut nvram = SimulatedNvram::new(4096, power.clone());
         for value in [1, 2] {

@@ -17,11 +17,13 @@ pub struct Drive {
     /// Blocks erased.
     pub erases: u64,
     /// Smallest erase count of a block since the drive was new.
-    pub least_erases: u32,
+    #[serde(rename = "least_erases")]
+    pub min_erases: u32,
     /// Mean erase count of the blocks.
     pub mean_erases: f64,
     /// Largest erase count of a block.
-    pub most_erases: u32,
+    #[serde(rename = "most_erases")]
+    pub max_erases: u32,
     /// Blocks bad from the factory or worn out.
     pub bad_blocks: u32,
     /// Blocks of the flash.

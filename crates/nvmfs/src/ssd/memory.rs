@@ -24,7 +24,7 @@ impl MemorySsd {
     }
 
     /// Returns the number of blocks held in memory.
-    pub fn blocks_held(&self) -> u64 {
+    pub fn stored_blocks(&self) -> u64 {
         self.content().len() as u64
     }
 
@@ -92,9 +92,9 @@ mod tests {
     fn memory_is_used_only_for_written_blocks() {
         let ssd = MemorySsd::new(1 << 40);
         ssd.write(1 << 39, &[1; 3 * BLOCK_BYTES], 0).expect("within");
-        assert_eq!(ssd.blocks_held(), 3);
+        assert_eq!(ssd.stored_blocks(), 3);
         ssd.trim((1 << 39) + 1, 10).expect("within");
-        assert_eq!(ssd.blocks_held(), 1);
+        assert_eq!(ssd.stored_blocks(), 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use drive::{Drive, DriveLayer};
 #[cfg(target_os = "linux")]
 pub use file::{Caching, FileSsd};
 pub use memory::MemorySsd;
-pub use recorded::{BlockOp, BlockRequest, Recorded};
+pub use recorded::{BlockOp, BlockRequest, RecordingSsd};
 pub use simulated::SimulatedSsd;
 pub use stack::{StackError, StackSsd};
 

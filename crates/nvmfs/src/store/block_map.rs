@@ -27,7 +27,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn block_map(&self) -> BlockMap {
         let owned = |block: u64| {
             let owner = extents::owner_of(&self.region, block);
-            (extents::bit(&self.region, block) && owner.0.0 != 0).then_some(owner)
+            (extents::is_used(&self.region, block) && owner.0.0 != 0).then_some(owner)
         };
         BlockMap {
             dirty: self.listed(State::Dirty),

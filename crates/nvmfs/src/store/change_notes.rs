@@ -6,7 +6,7 @@ use crate::layout::{Areas, ChangeNoteWords, INODES, PageId};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Number of [`INODES`] as a unit: larger than the numbers of all other units.
-const NUMBER_OF_INODES: u64 = 1 << 33;
+const INODE_FILE_NUMBER: u64 = 1 << 33;
 
 /// Unit with a checksum of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -23,19 +23,19 @@ impl Unit {
     /// Returns the unique number of the unit; never 0.
     pub(super) fn number(self) -> u64 {
         match self {
-            Unit::Inode(INODES) => NUMBER_OF_INODES,
+            Unit::Inode(INODES) => INODE_FILE_NUMBER,
             Unit::Inode(ino) => u64::from(ino.0) << 1,
             Unit::Page(page) => u64::from(page.0) << 1 | 1,
         }
     }
 
-    pub(super) fn of_number(number: u64, areas: &Areas) -> Option<Unit> {
-        if number == NUMBER_OF_INODES {
+    pub(super) fn from_number(number: u64, areas: &Areas) -> Option<Unit> {
+        if number == INODE_FILE_NUMBER {
             return Some(Unit::Inode(INODES));
         }
         let index = u32::try_from(number >> 1).ok()?;
         match number & 1 {
-            0 => (index > 0 && index < areas.most_inodes()).then_some(Unit::Inode(Ino(index))),
+            0 => (index > 0 && index < areas.inode_number_limit()).then_some(Unit::Inode(Ino(index))),
             _ => (index < areas.pages).then_some(Unit::Page(PageId(index))),
         }
     }
@@ -96,7 +96,7 @@ impl ChangeNotes {
     }
 
     /// Records that all notes are durable.
-    pub fn fenced(&mut self) {
+    pub fn mark_fenced(&mut self) {
         self.is_unsafe = false;
     }
 }

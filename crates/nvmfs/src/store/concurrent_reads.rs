@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Maximum number of times that a request waits for blocks, which may have moved by the time they are read.
 /// After that, the request reads them while all other requests wait.
-const MOST_FETCHES: u32 = 8;
+const MAX_FETCHES: u32 = 8;
 /// Maximum number of blocks in one read.
 const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 
@@ -66,7 +66,7 @@ impl Piece {
 pub struct Fetch<S> {
     /// Number of times that the request waited for blocks, and the bytes of it that are done.
     fetches: u32,
-    done: usize,
+    done_bytes: usize,
     pieces: Vec<Arc<Piece>>,
     has_sums: bool,
     ssd: Arc<S>,
@@ -100,15 +100,15 @@ pub(super) struct ConcurrentReads {
     /// Number of times that the current request waited for blocks.
     fetches: u32,
     /// Bytes of the current read that were done before it last yielded to other requests.
-    done: usize,
+    done_bytes: usize,
     /// True if the request waits for a flush.
-    wants_room: bool,
+    needs_flush: bool,
     /// Blocks that the request must wait for.
-    wanted: Vec<Arc<Piece>>,
+    to_fetch: Vec<Arc<Piece>>,
     /// Blocks read for the request, sorted by location.
     fetched: Vec<Arc<Piece>>,
     /// All pieces that are being read or are held for a request.
-    all: Vec<Weak<Piece>>,
+    pieces: Vec<Weak<Piece>>,
 }
 
 impl ConcurrentReads {
@@ -119,10 +119,10 @@ impl ConcurrentReads {
 
     /// Invalidates reads of blocks that are about to be overwritten.
     pub fn overwrite(&mut self, locations: &Range<u64>) {
-        self.all.retain(|piece| {
+        self.pieces.retain(|piece| {
             let Some(piece) = piece.upgrade() else { return false };
-            let here = piece.locations();
-            if here.start < locations.end && locations.start < here.end {
+            let piece_range = piece.locations();
+            if piece_range.start < locations.end && locations.start < piece_range.end {
                 piece.is_stale.store(true, Relaxed);
             }
             true
@@ -137,12 +137,12 @@ impl ConcurrentReads {
     }
 
     /// Adds a block to the blocks to be read.
-    fn want(&mut self, location: u64, owner: (Ino, u32)) {
-        match self.wanted.last_mut().and_then(Arc::get_mut) {
+    fn request_block(&mut self, location: u64, owner: (Ino, u32)) {
+        match self.to_fetch.last_mut().and_then(Arc::get_mut) {
             Some(last) if last.locations().end == location && (last.owners.len() as u64) < PIECE_BLOCKS => {
                 last.owners.push(owner);
             }
-            _ => self.wanted.push(Arc::new(Piece {
+            _ => self.to_fetch.push(Arc::new(Piece {
                 first: location,
                 owners: vec![owner],
                 is_stale: AtomicBool::new(false),
@@ -157,39 +157,45 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// request. By default requests do not wait, and the SSD is read synchronously.
     pub fn allow_waiting(&mut self, may_wait: bool) {
         (self.reads.may_wait, self.reads.may_wait_for_room) = (may_wait, may_wait);
-        (self.reads.fetches, self.reads.done) = (0, 0);
-        self.reads.wants_room = false;
-        self.reads.wanted.clear();
+        (self.reads.fetches, self.reads.done_bytes) = (0, 0);
+        self.reads.needs_flush = false;
+        self.reads.to_fetch.clear();
         self.reads.fetched.clear();
     }
 
     /// Makes the next request not wait until there is space for all of it.
-    pub fn wait_for_no_room(&mut self) {
+    pub fn forbid_waiting_for_room(&mut self) {
         self.reads.may_wait_for_room = false;
     }
 
     /// True if the request that returned [`Error::Wait`] waits for a flush.
-    pub fn is_room_wanted(&self) -> bool {
-        self.reads.wants_room
+    pub fn is_waiting_for_flush(&self) -> bool {
+        self.reads.needs_flush
     }
 
     /// Returns the blocks that the request that returned [`Error::Wait`] waits for.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
-        let wanted = std::mem::take(&mut self.reads.wanted);
-        self.reads.all.retain(|piece| piece.strong_count() > 0);
-        self.reads.all.extend(wanted.iter().map(Arc::downgrade));
+        let to_fetch = std::mem::take(&mut self.reads.to_fetch);
+        self.reads.pieces.retain(|piece| piece.strong_count() > 0);
+        self.reads.pieces.extend(to_fetch.iter().map(Arc::downgrade));
         let mut pieces = std::mem::take(&mut self.reads.fetched);
-        let fetches = self.reads.fetches + u32::from(!wanted.is_empty());
-        pieces.extend(wanted);
-        let done = self.reads.done;
-        Fetch { fetches, done, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
+        let fetches = self.reads.fetches + u32::from(!to_fetch.is_empty());
+        pieces.extend(to_fetch);
+        let done = self.reads.done_bytes;
+        Fetch {
+            fetches,
+            done_bytes: done,
+            pieces,
+            has_sums: self.region.areas.has_sums(),
+            ssd: Arc::clone(&self.ssd),
+        }
     }
 
     /// Starts a read of blocks, each with its owner, outside of any request.
     pub(super) fn begin_reading(&mut self, blocks: &[(u64, (Ino, u32))]) -> Fetch<S> {
         self.allow_waiting(false);
         for (location, (ino, block)) in blocks {
-            self.reads.want(*location, (self.region.file_of(*ino), *block));
+            self.reads.request_block(*location, (self.region.file_of(*ino), *block));
         }
         self.begin_fetch()
     }
@@ -205,7 +211,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             return Err(error.into());
         }
-        (self.reads.fetches, self.reads.done) = (fetch.fetches, fetch.done);
+        (self.reads.fetches, self.reads.done_bytes) = (fetch.fetches, fetch.done_bytes);
         self.reads.fetched = fetch.pieces.into_iter().filter(is_there).collect();
         self.reads.fetched.sort_unstable_by_key(|piece| piece.first);
         Ok(())
@@ -213,7 +219,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Returns [`Error::Wait`] if the current request may wait, so that pages are flushed first.
     pub(super) fn wait_for_flush(&mut self) -> Result<()> {
-        self.reads.wants_room = self.reads.may_wait;
+        self.reads.needs_flush = self.reads.may_wait;
         if self.reads.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
@@ -227,7 +233,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         blocks: impl Iterator<Item = u64>,
     ) -> Result<()> {
-        if !self.reads.may_wait || self.reads.fetches >= MOST_FETCHES {
+        if !self.reads.may_wait || self.reads.fetches >= MAX_FETCHES {
             return Ok(());
         }
         for block in blocks {
@@ -235,21 +241,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if let BlockLocation::Ssd(location) = self.region.location_of(ino, block)?
                 && self.reads.fetched(location).is_none()
             {
-                self.reads.want(location, (self.region.file_of(ino), block as u32));
+                self.reads.request_block(location, (self.region.file_of(ino), block as u32));
             }
         }
-        if self.reads.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
+        if self.reads.to_fetch.is_empty() { Ok(()) } else { Err(Error::Wait) }
     }
 
     /// Returns the bytes of the current read that were done in an earlier attempt.
     pub(super) fn done_before(&self) -> usize {
-        self.reads.done
+        self.reads.done_bytes
     }
 
-    /// Yields to other requests after `done` bytes of a long read, if the read has waited before.
-    pub(super) fn yield_to_others(&mut self, done: usize) -> Result<()> {
+    /// Yields to other requests after `done_bytes` bytes of a long read, if the read has waited before.
+    pub(super) fn yield_to_requests(&mut self, done_bytes: usize) -> Result<()> {
         if self.reads.may_wait && self.reads.fetches > 0 {
-            self.reads.done = done;
+            self.reads.done_bytes = done_bytes;
             return Err(Error::Wait);
         }
         Ok(())

@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Errors of the SSD.
     pub fn begin_epoch(&mut self) -> std::io::Result<()> {
-        let epoch = Epoch { count: self.epoch.count.saturating_add(1), mark: self.options.mark };
+        let epoch = Epoch { count: self.epoch.count.saturating_add(1), nonce: self.options.nonce };
         self.region.store(Epoch::NEXT_AT, &epoch.encode());
         self.region.fence();
         write_label(&*self.ssd, self.superblock.id, epoch)?;

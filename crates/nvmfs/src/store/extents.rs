@@ -8,7 +8,7 @@ use crate::nvram::Nvram;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Marks an extent that is being written, or holds the label.
-const HELD: u16 = u16::MAX;
+const ALLOCATED: u16 = u16::MAX;
 /// Marks an extent in the queue of free extents.
 const FREE: u16 = u16::MAX - 1;
 
@@ -16,7 +16,7 @@ const FREE: u16 = u16::MAX - 1;
 ///
 /// The owners and the bitmap are in NVRAM but need not survive a power cut: they are recomputed after it.
 pub struct Extents {
-    /// Valid blocks of each extent, or [`FREE`] or [`HELD`].
+    /// Valid blocks of each extent, or [`FREE`] or [`ALLOCATED`].
     valid: Vec<u16>,
     free: VecDeque<u32>,
     /// Empty extents to be trimmed before they join the queue, and the number of extents not trimmed yet
@@ -25,7 +25,7 @@ pub struct Extents {
     untrimmed: u32,
     valid_blocks: u64,
     /// Extents that are not recycled, because a block in them cannot be moved.
-    aside: BTreeSet<u32>,
+    excluded: BTreeSet<u32>,
 }
 
 /// Returns the extent of a block.
@@ -43,7 +43,7 @@ impl Extents {
     /// must be all zeros.
     pub fn empty(extents: u32) -> Self {
         let mut valid = vec![0; extents as usize];
-        valid[0] = HELD;
+        valid[0] = ALLOCATED;
         let free = VecDeque::with_capacity(extents as usize);
         Extents {
             valid,
@@ -51,7 +51,7 @@ impl Extents {
             to_trim: VecDeque::new(),
             untrimmed: 0,
             valid_blocks: 0,
-            aside: BTreeSet::new(),
+            excluded: BTreeSet::new(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Extents {
     }
 
     /// Returns the number of free extents except those being trimmed right now.
-    pub fn to_take(&self) -> u32 {
+    pub fn allocatable(&self) -> u32 {
         (self.free.len() + self.to_trim.len()) as u32
     }
 
@@ -84,26 +84,26 @@ impl Extents {
 
     /// Queues an empty extent for trimming.
     pub fn trim_first(&mut self, extent: u32) {
-        self.aside.remove(&extent);
-        self.valid[extent as usize] = HELD;
+        self.excluded.remove(&extent);
+        self.valid[extent as usize] = ALLOCATED;
         self.to_trim.push_back(extent);
         self.untrimmed += 1;
     }
 
-    /// Takes up to `most` extents from the trim queue.
-    pub fn take_to_trim(&mut self, most: usize) -> Vec<u32> {
-        let count = most.min(self.to_trim.len());
+    /// Takes up to `max` extents from the trim queue.
+    pub fn take_to_trim(&mut self, max: usize) -> Vec<u32> {
+        let count = max.min(self.to_trim.len());
         self.to_trim.drain(..count).collect()
     }
 
     /// Returns a trimmed extent to the free extents.
-    pub fn trimmed(&mut self, extent: u32) {
+    pub fn mark_trimmed(&mut self, extent: u32) {
         self.untrimmed -= 1;
-        self.give_back(extent);
+        self.return_free(extent);
     }
 
     /// Returns the free extents in the order of their use.
-    pub fn free_ones(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn free_extents(&self) -> impl Iterator<Item = u32> + '_ {
         self.free.iter().copied()
     }
 
@@ -135,7 +135,7 @@ impl Extents {
         };
         // Writing an extent has the same effect as trimming it.
         let extent = self.free.pop_front().or_else(untrimmed)?;
-        self.valid[extent as usize] = HELD;
+        self.valid[extent as usize] = ALLOCATED;
         Some(extent)
     }
 
@@ -144,7 +144,7 @@ impl Extents {
     pub fn open(&mut self) -> Option<u32> {
         match self.take() {
             Some(extent) => {
-                self.written(extent);
+                self.mark_written(extent);
                 Some(extent)
             }
             None => self.emptiest(),
@@ -152,14 +152,14 @@ impl Extents {
     }
 
     /// Returns an empty extent to the free extents.
-    pub fn give_back(&mut self, extent: u32) {
-        self.aside.remove(&extent);
+    pub fn return_free(&mut self, extent: u32) {
+        self.excluded.remove(&extent);
         self.valid[extent as usize] = FREE;
         self.free.push_back(extent);
     }
 
     /// Marks an allocated extent as written; its blocks must then be [`Extents::claim`]ed.
-    pub fn written(&mut self, extent: u32) {
+    pub fn mark_written(&mut self, extent: u32) {
         self.valid[extent as usize] = 0;
     }
 
@@ -187,19 +187,19 @@ impl Extents {
     /// and extents set aside are excluded.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
-        let is_aside = |extent: usize| !self.aside.is_empty() && self.aside.contains(&(extent as u32));
+        let is_aside = |extent: usize| !self.excluded.is_empty() && self.excluded.contains(&(extent as u32));
         let used = used.filter(|(extent, _)| !is_aside(*extent));
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
     }
 
     /// True if recycling an extent may free space.
     pub fn can_be_emptied(&self, extent: u32) -> bool {
-        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.aside.contains(&extent)
+        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.excluded.contains(&extent)
     }
 
     /// Excludes an extent from recycling until nothing in it is valid.
-    pub fn set_aside(&mut self, extent: u32) {
-        self.aside.insert(extent);
+    pub fn exclude_from_recycling(&mut self, extent: u32) {
+        self.excluded.insert(extent);
     }
 
     /// Returns the number of extents by valid blocks, from 0 to 128.
@@ -220,17 +220,17 @@ pub fn owner_of<N: Nvram>(region: &Region<N>, block: u64) -> (Ino, u32) {
 
 /// Changes the inode that owns a block of the SSD.
 pub fn change_owner<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
-    region.note_half(region.areas.owner(block), ino.0);
+    region.store_half_volatile(region.areas.owner(block), ino.0);
 }
 
 fn note_owner<N: Nvram>(region: &mut Region<N>, block: u64, (ino, file_block): (Ino, u32)) {
     let at = region.areas.owner(block);
-    region.note_half(at, ino.0);
-    region.note_half(at + 4, file_block);
+    region.store_half_volatile(at, ino.0);
+    region.store_half_volatile(at + 4, file_block);
 }
 
 /// True if a block of the SSD is in use according to the bitmap.
-pub fn bit<N: Nvram>(region: &Region<N>, block: u64) -> bool {
+pub fn is_used<N: Nvram>(region: &Region<N>, block: u64) -> bool {
     let at = region.areas.ssd_bitmap() + (block / 8) as usize;
     region.bytes()[at] >> (block % 8) & 1 == 1
 }
@@ -239,5 +239,5 @@ fn set_bit<N: Nvram>(region: &mut Region<N>, block: u64, used: bool) {
     let at = region.areas.ssd_bitmap() + (block / 8) as usize;
     let mask = 1 << (block % 8);
     let byte = region.bytes()[at];
-    region.note(at, &[if used { byte | mask } else { byte & !mask }]);
+    region.store_volatile(at, &[if used { byte | mask } else { byte & !mask }]);
 }

@@ -8,7 +8,7 @@ use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::region::{Changes, Region};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{BlockLocation, INODES, INODES_PER_PAGE, Inode, PageId, SIZE_OF_INODE};
+use crate::layout::{BlockLocation, INODE_BYTES, INODES, INODES_PER_PAGE, Inode, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -48,19 +48,19 @@ impl<N: Nvram> Region<N> {
         if let Some(at) = self.areas.inode(ino) {
             return Ok(at);
         }
-        if let Some(at) = self.areas.kept_at(ino) {
+        if let Some(at) = self.areas.kept_offset(ino) {
             return Ok(at);
         }
         let (number, index) = self.areas.paged_inode(ino).ok_or(Error::NotFound)?;
         let page = self.inode_pages.page(number).ok_or(Error::NotFound)?;
-        Ok(self.areas.page(page) + index * SIZE_OF_INODE)
+        Ok(self.areas.page(page) + index * INODE_BYTES)
     }
 
     /// Returns the checksummed unit that contains the byte at `at`.
     pub fn unit_of(&self, at: usize) -> Option<Unit> {
         let areas = &self.areas;
         let Some(offset) = at.checked_sub(areas.data) else {
-            let ino = at.checked_sub(areas.inode_table)? / SIZE_OF_INODE;
+            let ino = at.checked_sub(areas.inode_table)? / INODE_BYTES;
             return (ino < areas.inodes as usize).then_some(Unit::Inode(Ino(ino as u32)));
         };
         let page = PageId(u32::try_from(offset / BLOCK_BYTES).ok().filter(|page| *page < areas.pages)?);
@@ -68,7 +68,7 @@ impl<N: Nvram> Region<N> {
             return Some(Unit::Page(page));
         }
         let (_, number) = pages::owner_of(self, page);
-        let index = (offset % BLOCK_BYTES / SIZE_OF_INODE) as u32;
+        let index = (offset % BLOCK_BYTES / INODE_BYTES) as u32;
         Some(Unit::Inode(Ino(areas.first_of_page(number).0 + index)))
     }
 
@@ -76,12 +76,12 @@ impl<N: Nvram> Region<N> {
     pub(super) fn save_inode_pages(&mut self) {
         for number in self.inode_page_numbers() {
             let page = self.inode_pages.page(number).expect("it has this number");
-            self.save(self.areas.page(page), BLOCK_BYTES);
+            self.write_back(self.areas.page(page), BLOCK_BYTES);
         }
     }
 
     /// True if the unit exists.
-    pub(super) fn is_there(&self, unit: Unit) -> bool {
+    pub(super) fn exists(&self, unit: Unit) -> bool {
         match unit {
             Unit::Inode(ino) => self.inode_at(ino).is_ok(),
             Unit::Page(page) => page.0 < self.areas.pages,
@@ -110,12 +110,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::NoSpace`].
     pub fn add_inode_page(&mut self) -> Result<Range<u32>> {
         let number = self.region.inode_pages.first_missing();
-        if number >= self.region.areas.most_inode_pages() {
+        if number >= self.region.areas.max_inode_pages() {
             return Err(Error::NoSpace("there are as many inodes as there can be"));
         }
-        let made = self.pointer_for(INODES, number.into());
-        let made = made.and_then(|pointer_at| Ok((pointer_at, self.take_inode_page(number)?)));
-        let (pointer_at, page) = match made {
+        let added = self.pointer_for(INODES, number.into());
+        let added = added.and_then(|pointer_at| Ok((pointer_at, self.take_inode_page(number)?)));
+        let (pointer_at, page) = match added {
             Ok(made) => made,
             Err(error) => {
                 self.prune(INODES, number.into())?;
@@ -124,11 +124,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         };
         // Inherits the highest generation of removed inodes, so that a number and generation are never
         // used twice.
-        let generation = self.region.sound_inode(INODES)?.generation;
+        let generation = self.region.verified_inode(INODES)?.generation;
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
         self.region.fence();
-        self.region.store_word(pointer_at, BlockLocation::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(pointer_at, BlockLocation::Nvram(page).encode(&self.region.areas));
         self.region.fence();
         self.region.inode_pages.put(number, page);
         let first = self.region.areas.first_of_page(number).0;
@@ -157,12 +157,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let first = self.region.areas.first_of_page(number).0;
         let inodes = (first..first + INODES_PER_PAGE).map(Ino);
-        if !inodes.clone().all(|ino| self.region.is_sound(Unit::Inode(ino))) {
+        if !inodes.clone().all(|ino| self.region.has_valid_checksum(Unit::Inode(ino))) {
             return Ok(false);
         }
         // No note may refer to one of these inodes after they are gone.
         self.region.update_all_checksums();
-        let mut file = self.region.sound_inode(INODES)?;
+        let mut file = self.region.verified_inode(INODES)?;
         for ino in inodes {
             file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);
         }
@@ -185,6 +185,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::Damaged`].
     pub fn prune_inode_pages(&mut self) -> Result<()> {
         let next = self.region.inode_pages.first_missing();
-        if next < self.region.areas.most_inode_pages() { self.prune(INODES, next.into()) } else { Ok(()) }
+        if next < self.region.areas.max_inode_pages() { self.prune(INODES, next.into()) } else { Ok(()) }
     }
 }

@@ -12,7 +12,7 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// Maximum number of locations freed between two fences: bounds the memory for removing a large file.
-const FREED_AT_ONCE: usize = 4096;
+const MAX_FREED_PER_FENCE: usize = 4096;
 
 /// Path to the pointer of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ struct PointerPath {
     /// Levels of pointer blocks below that pointer.
     levels: u32,
     /// Number of the block within the tree below that pointer.
-    rest: u64,
+    block_in_tree: u64,
 }
 
 /// Returns the number of blocks that a tree of this many levels addresses.
@@ -32,13 +32,13 @@ pub(super) fn blocks_per_tree(levels: u32) -> u64 {
 
 fn path_to(block: u64) -> Option<PointerPath> {
     if block < DIRECT as u64 {
-        return Some(PointerPath { slot: block as usize, levels: 0, rest: 0 });
+        return Some(PointerPath { slot: block as usize, levels: 0, block_in_tree: 0 });
     }
     let mut rest = block - DIRECT as u64;
     for slot in DIRECT..POINTERS {
         let levels = (slot - DIRECT + 1) as u32;
         if rest < blocks_per_tree(levels) {
-            return Some(PointerPath { slot, levels, rest });
+            return Some(PointerPath { slot, levels, block_in_tree: rest });
         }
         rest -= blocks_per_tree(levels);
     }
@@ -83,7 +83,7 @@ impl<N: Nvram> Region<N> {
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { return Ok(None) };
             at = self.areas.page(page)
-                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+                + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(Some(at))
     }
@@ -99,7 +99,7 @@ impl<N: Nvram> Region<N> {
         let mut at = self.field(ino, Field::Pointers).ok()? + 8 * path.slot;
         for level in (0..path.levels).rev() {
             let table = self.areas.page(page_at(at)?);
-            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+            at = table + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         page_at(at)
     }
@@ -112,15 +112,15 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
-    pub fn next_block(&self, ino: Ino, block: u64, end: u64, wanted: bool) -> Result<Option<u64>> {
+    /// Returns the first block in `block..end` that exists, or, if `exists` is false, that does not exist.
+    pub fn next_block(&self, ino: Ino, block: u64, end: u64, exists: bool) -> Result<Option<u64>> {
         let mut block = block;
         while block < end {
             let (found, ahead) = match self.missing(ino, block)? {
                 Some(blocks) => (false, blocks),
                 None => (self.location_of(ino, block)? != BlockLocation::Hole, 1),
             };
-            if found == wanted {
+            if found == exists {
                 return Ok(Some(block));
             }
             block = block.saturating_add(ahead);
@@ -169,9 +169,9 @@ impl<N: Nvram> Region<N> {
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { break };
             let table = self.areas.page(page);
-            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
-            let mut others = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
-            if others.any(|other| self.word(other) != 0 || used == Some(other)) {
+            at = table + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+            let mut siblings = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
+            if siblings.any(|other| self.word(other) != 0 || used == Some(other)) {
                 top = at;
                 pages.clear();
             } else {
@@ -192,19 +192,24 @@ impl<N: Nvram> Region<N> {
         let base = self.field(ino, Field::Pointers)?;
         let mut locations = Vec::new();
         for slot in (0..POINTERS).filter(|slot| self.word(base + 8 * slot) != 0) {
-            self.gather(base + 8 * slot, slot_start(slot).1, &mut locations)?;
+            self.collect_locations(base + 8 * slot, slot_start(slot).1, &mut locations)?;
         }
         Ok(locations)
     }
 
     /// Appends all locations reached through the pointer at `at`, including its target.
-    pub(super) fn gather(&self, at: usize, levels: u32, locations: &mut Vec<BlockLocation>) -> Result<()> {
+    pub(super) fn collect_locations(
+        &self,
+        at: usize,
+        levels: u32,
+        locations: &mut Vec<BlockLocation>,
+    ) -> Result<()> {
         if levels > 0 {
             if let Some(page) = self.pointer_page(at)? {
                 let table = self.areas.page(page);
                 for slot in 0..POINTERS_PER_BLOCK as usize {
                     if self.word(table + 8 * slot) != 0 {
-                        self.gather(table + 8 * slot, levels - 1, locations)?;
+                        self.collect_locations(table + 8 * slot, levels - 1, locations)?;
                     }
                 }
                 locations.push(BlockLocation::Nvram(page));
@@ -223,10 +228,10 @@ impl<N: Nvram> Region<N> {
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else {
                 let span = blocks_per_tree(level + 1);
-                return Ok(Some(span - path.rest % span));
+                return Ok(Some(span - path.block_in_tree % span));
             };
             at = self.areas.page(page)
-                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+                + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(None)
     }
@@ -252,12 +257,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     // The zeros of the new page must be durable before a pointer leads to
                     // it.
                     self.region.fence();
-                    let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
+                    let pointer = BlockLocation::Nvram(page).encode(&self.region.areas);
                     self.region.store_word(at, pointer);
                     page
                 }
             };
-            let slot = path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK;
+            let slot = path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK;
             at = self.region.areas.page(page) + 8 * slot as usize;
         }
         Ok(at)
@@ -291,19 +296,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::NoSpace`] if the blocks must be passed to a snapshot and there is no space for its pointer
-    /// blocks: see `Store::prepare_to_cut`.
-    pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
+    /// blocks: see `Store::prepare_removal`.
+    pub fn remove_blocks(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         if (first, end) != (0, u64::MAX) {
-            self.prepare_to_cut(ino, first, end)?;
+            self.prepare_removal(ino, first, end)?;
         }
         if let Some(kept) = self.keeper_with_room(ino)? {
-            return self.cut_and_keep(ino, kept, first..end);
+            return self.remove_and_keep(ino, kept, first..end);
         }
         let mut freed = Vec::new();
         let base = self.region.field(ino, Field::Pointers)?;
         for slot in 0..POINTERS {
             let (start, levels) = slot_start(slot);
-            self.cut_tree(
+            self.remove_blocks_in_tree(
                 ino,
                 base + 8 * slot,
                 start,
@@ -315,8 +320,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_locations(ino, &mut freed)
     }
 
-    /// Like [`Store::cut`], within the tree below the pointer at `at`, whose first block is `start`.
-    fn cut_tree(
+    /// Like [`Store::remove_blocks`], within the tree below the pointer at `at`, whose first block is `start`.
+    fn remove_blocks_in_tree(
         &mut self,
         ino: Ino,
         at: usize,
@@ -336,14 +341,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let (table, span) = (self.region.areas.page(page), blocks_per_tree(levels - 1));
             for slot in 0..POINTERS_PER_BLOCK {
                 let below = (table + 8 * slot as usize, start + slot * span);
-                self.cut_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
+                self.remove_blocks_in_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
             }
         }
         if is_whole {
-            self.region.gather(at, levels, freed)?;
+            self.region.collect_locations(at, levels, freed)?;
             // Clearing one pointer removes the whole tree below it.
             self.region.store_word(at, 0);
-            if freed.len() >= FREED_AT_ONCE {
+            if freed.len() >= MAX_FREED_PER_FENCE {
                 self.free_locations(ino, freed)?;
             }
         }
@@ -365,9 +370,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             BlockLocation::Hole | BlockLocation::Absent => Ok(()),
             BlockLocation::Reserved if is_kept(ino) => Ok(()),
             BlockLocation::Reserved => {
-                let left = self.reserved_blocks.checked_sub(1);
-                self.reserved_blocks =
-                    left.ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
+                let remaining = self.reserved_blocks.checked_sub(1);
+                self.reserved_blocks = remaining
+                    .ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
                 self.count_blocks(ino, -1, 0)
             }
             BlockLocation::Ssd(block) => {
@@ -416,8 +421,8 @@ mod tests {
         for block in edges {
             let path = path_to(block).unwrap();
             let (start, levels) = slot_start(path.slot);
-            assert_eq!((start + path.rest, levels), (block, path.levels));
-            assert!(path.rest < blocks_per_tree(levels));
+            assert_eq!((start + path.block_in_tree, levels), (block, path.levels));
+            assert!(path.block_in_tree < blocks_per_tree(levels));
         }
         assert_eq!(path_to(MAX_FILE_BLOCKS), None);
     }

@@ -7,28 +7,28 @@
 mod adaptive_lists;
 mod block_map;
 mod change_notes;
+mod close_checksums;
 mod concurrent_reads;
 mod data;
 mod epoch;
 mod extents;
-mod fixed_places;
+mod fixed_locations;
 mod flush;
 mod ghosts;
+mod inode_page_map;
 mod inode_pages;
 mod map;
-mod numbered;
 mod open;
 mod pages;
 mod problems;
 mod recycle;
 mod region;
 mod reserve;
-mod room;
 mod scan;
 mod scan_snapshots;
 mod scrub;
-mod seals;
 mod snapshots;
+mod space;
 mod sums;
 mod trims;
 mod verify;
@@ -42,10 +42,10 @@ pub use flush::Batch;
 pub use open::{OpenError, OpenReport};
 pub use pages::State;
 pub use region::{Changes, Region};
-pub(crate) use room::FULL_OF_DATA;
-pub use scan::{DamagedArea, Part, Problem, ProblemKind, Scan};
+pub use scan::{ChecksummedPart, DamagedArea, Problem, ProblemKind, Scan};
 pub use scrub::Scrub;
 pub use snapshots::{Snapshot, SnapshotFile};
+pub(crate) use space::FULL_OF_DATA;
 pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
@@ -116,7 +116,7 @@ pub struct Store<N, S> {
     /// Checksum mismatches found since the store was opened.
     checksum_errors: ChecksumErrors,
     /// Progress of the scrub.
-    pass: scrub::ScrubPass,
+    scrub_pass: scrub::ScrubPass,
     /// Reads of the SSD that run concurrently with requests.
     reads: concurrent_reads::ConcurrentReads,
     /// Buffer for blocks on their way to and from the SSD.
@@ -149,7 +149,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             trims_concurrently: false,
             write_out: WriteOut::default(),
             checksum_errors: ChecksumErrors::default(),
-            pass: scrub::ScrubPass::default(),
+            scrub_pass: scrub::ScrubPass::default(),
             reads: concurrent_reads::ConcurrentReads::default(),
             scratch: Vec::new(),
         }
@@ -207,7 +207,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Frees a page that no pointer leads to.
     fn free_page(&mut self, page: PageId) {
-        pages::set_flushing(&mut self.region, page, 0);
+        pages::set_flushing_batch(&mut self.region, page, 0);
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
@@ -221,7 +221,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         } else if nvram + ssd != 0 {
             let at = self.region.field(ino, Field::Blocks)?;
             let count = self.region.half(at).wrapping_add_signed(nvram + ssd);
-            self.region.note_half(at, count);
+            self.region.store_half_volatile(at, count);
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn free_extent(&mut self, extent: u32) {
         self.open_extent.take_if(|(open, _)| *open == extent);
         if self.is_view {
-            return self.extents.give_back(extent);
+            return self.extents.return_free(extent);
         }
         if self.trims_concurrently {
             return self.extents.trim_first(extent);
@@ -244,7 +244,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
-        self.extents.give_back(extent);
+        self.extents.return_free(extent);
     }
 
     /// Trims blocks; if the drive refuses, it retains data that is never read.

@@ -1,14 +1,14 @@
 //! Creating, opening and closing a store.
 
+use super::close_checksums::{check_close_checksums, closed_word};
 use super::epoch::{PairMismatch, PairRule, read_label, write_label};
 use super::pages::{self, Segment, State};
 use super::region::Region;
 use super::scan::{DamagedArea, Scan};
-use super::seals::{check_seals, closed_word};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    ChangeNoteWords, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
+    ChangeNoteWords, Checksums, EXTENT_BLOCKS, Epoch, INODE_BYTES, Inode, LayoutError, ListEnds, PageId,
     SUPERBLOCK_BYTES, SnapshotPages, Superblock, Version, kind_bits,
 };
 use crate::nvram::Nvram;
@@ -137,11 +137,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Devices that do not hold a file system; damage that needs fsck.
     pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
-            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refuse)?;
         refuse_damaged(&found.scan)?;
         store.begin_epoch()?;
-        store.bring_up_to_date();
-        store.cut_too_long(&found.scan)?;
+        store.upgrade_format();
+        store.truncate_too_long(&found.scan)?;
         store.drop_empty_record_pages()?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
@@ -155,7 +155,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
-        Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Reported)
+        Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Report)
     }
 
     /// Like [`Store::open_damaged`], for NVRAM and SSD of different mounts: changes made between the mounts
@@ -164,7 +164,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
-        Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Reported)
+        Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Report)
     }
 
     pub(super) fn open_with(
@@ -188,20 +188,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
         let is_checked = superblock.checksums != Checksums::None;
-        let seen = if is_checked { check_seals(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
-        if damage == DamagePolicy::Refused {
+        let close_scan = if is_checked {
+            check_close_checksums(nvram.bytes(), &areas, &superblock)
+        } else {
+            Scan::default()
+        };
+        if damage == DamagePolicy::Refuse {
             // Refused before anything is changed, so that the next attempt finds the same damage.
-            refuse_damaged(&seen)?;
+            refuse_damaged(&close_scan)?;
         }
         let mut region = Region::open(nvram, areas, is_checked);
         let was_closed = closed_word(region.bytes()) == ListEnds::CLEAN;
-        let are_lists_sound = was_closed && !seen.areas.contains(&DamagedArea::Lists);
+        let are_lists_sound = was_closed && !close_scan.areas.contains(&DamagedArea::Lists);
         let lists = if are_lists_sound { saved_lists(&region) } else { Vec::new() };
         region.patch_word(ListEnds::CLEAN_AT, 0);
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
         store.epoch = epoch;
-        let scan = store.scan_as(was_closed).after(seen);
+        let scan = store.scan_as(was_closed).combine_with(close_scan);
         store.restore(&lists);
         Ok((store, OpenReport { was_closed, scan }))
     }
@@ -209,7 +213,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just
     /// found valid. One created before reserved blocks, pages of inodes or snapshots existed may use them
     /// from now on.
-    fn bring_up_to_date(&mut self) {
+    fn upgrade_format(&mut self) {
         if !self.region.is_checked() {
             self.region.begin_checksums();
             self.superblock.checksums = Checksums::Metadata;
@@ -229,11 +233,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Closes the file system, and saves the order of its lists and the copies on the SSD.
     pub fn close(mut self) -> N {
-        self.trim_rest();
-        self.seal();
+        self.finish_trims();
+        self.write_close_checksums();
         let [clean, dirty] = self.pages.ends(&mut self.region);
         let areas = self.region.areas.clone();
-        self.region.save(areas.inode_table, areas.data - areas.inode_table);
+        self.region.write_back(areas.inode_table, areas.data - areas.inode_table);
         self.region.save_inode_pages();
         self.region.store(ListEnds::AT, &ListEnds { clean, dirty }.encode());
         self.region.store(ListEnds::SUM_AT, &self.table_sum().to_le_bytes());
@@ -268,12 +272,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn is_free_block(&self, block: u64) -> bool {
         let end = u64::from(self.region.areas.extents()) * EXTENT_BLOCKS;
-        (EXTENT_BLOCKS..end).contains(&block) && !extents::bit(&self.region, block)
+        (EXTENT_BLOCKS..end).contains(&block) && !extents::is_used(&self.region, block)
     }
 
     /// Trims free extents, which may have been in use before the power cut.
     fn trim_free(&mut self) {
-        let mut free: Vec<u32> = self.extents.free_ones().collect();
+        let mut free: Vec<u32> = self.extents.free_extents().collect();
         free.sort_unstable();
         for run in free.chunk_by(|one, next| one + 1 == *next) {
             self.trim(extents::first_block(run[0]), run.len() as u64 * EXTENT_BLOCKS);
@@ -293,7 +297,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.repair(&scan);
             scan = self.rescan();
         }
-        self.cut_too_long(&scan)?;
+        self.truncate_too_long(&scan)?;
         Ok((scan, repaired))
     }
 
@@ -305,8 +309,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees blocks beyond the ends of files, left by interrupted truncations or extensions.
-    pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
-        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut_unfinished(ino, block))
+    pub(super) fn truncate_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.remove_unfinished(ino, block))
     }
 
     /// Repairs the problems of a scan. All metadata gets new checksums.
@@ -330,9 +334,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DamagePolicy {
     /// Opening fails.
-    Refused,
+    Refuse,
     /// Damage is reported together with the scan.
-    Reported,
+    Report,
 }
 
 /// Fails if the scan found problems.
@@ -361,11 +365,11 @@ struct SavedPage {
 fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<SavedPage> {
     let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
     let ends = ListEnds::decode(bytes);
-    let mut seen = vec![false; region.areas.pages as usize];
+    let mut is_listed = vec![false; region.areas.pages as usize];
     let mut saved = Vec::new();
     for (_, tail) in [ends.clean, ends.dirty] {
         let mut next = tail;
-        while let Some(seen) = seen.get_mut(next as usize).filter(|seen| !**seen) {
+        while let Some(seen) = is_listed.get_mut(next as usize).filter(|seen| !**seen) {
             *seen = true;
             let page = PageId(next);
             let copy = match pages::state_of(region, page) {
@@ -399,4 +403,4 @@ const _: () = assert!(
         && Epoch::NEXT_AT + Epoch::BYTES <= SnapshotPages::AT
         && SnapshotPages::AT + 8 * SnapshotPages::COUNT <= ChangeNoteWords::AT
 );
-const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));
+const _: () = assert!(INODE_BYTES.is_multiple_of(64));

@@ -73,7 +73,7 @@ const LISTS: usize = 3;
 const PROBATION: usize = LISTS;
 /// Pages on probation are evicted first while they are more than this fraction (1 / n) of the clean pages; a
 /// quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
-const PROBATION_ONE_OF: u32 = 4;
+const PROBATION_DIVISOR: u32 = 4;
 
 /// Returns the list of a page in this state and segment.
 fn list_of(state: State, segment: Segment) -> usize {
@@ -111,19 +111,19 @@ impl Pages {
     /// Returns the number of pages in a state.
     pub fn count(&self, state: State) -> u32 {
         match state.is_listed() {
-            true if state == State::Clean => self.lists[state as usize].length + self.on_probation(),
+            true if state == State::Clean => self.lists[state as usize].length + self.probation_pages(),
             true => self.lists[state as usize].length,
             false => self.unlisted[state as usize - LISTS],
         }
     }
 
     /// Returns the number of clean pages on probation.
-    pub fn on_probation(&self) -> u32 {
+    pub fn probation_pages(&self) -> u32 {
         self.lists[PROBATION].length
     }
 
     /// Returns the number of clean, dirty and free pages: the pages available to data.
-    pub fn for_data(&self) -> u32 {
+    pub fn data_pages(&self) -> u32 {
         self.lists.iter().map(|list| list.length).sum()
     }
 
@@ -147,7 +147,7 @@ impl Pages {
 
     /// Puts a page into a state: at the MRU end of its list, or at the LRU end if `last` is set.
     pub fn put<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, state: State, last: bool) {
-        region.note(region.areas.page_info(page) + STATE, &[state as u8]);
+        region.store_volatile(region.areas.page_info(page) + STATE, &[state as u8]);
         set_bit(region, page, state != State::Free);
         if !state.is_listed() {
             self.unlisted[state as usize - LISTS] += 1;
@@ -165,7 +165,7 @@ impl Pages {
         last: bool,
     ) {
         let at = region.areas.page_info(page);
-        region.note(at + STATE, &[State::Clean as u8]);
+        region.store_volatile(at + STATE, &[State::Clean as u8]);
         set_segment(region, page, segment);
         set_bit(region, page, true);
         self.link_in(region, page, list_of(State::Clean, segment), last);
@@ -175,8 +175,8 @@ impl Pages {
         let list = &mut self.lists[list];
         let (ahead, behind) = if last { (list.tail, NONE) } else { (NONE, list.head) };
         let at = region.areas.page_info(page);
-        region.note_half(at + TOWARDS_HEAD, ahead);
-        region.note_half(at + TOWARDS_TAIL, behind);
+        region.store_half_volatile(at + TOWARDS_HEAD, ahead);
+        region.store_half_volatile(at + TOWARDS_TAIL, behind);
         link(region, ahead, TOWARDS_TAIL, page.0, &mut list.head);
         link(region, behind, TOWARDS_HEAD, page.0, &mut list.tail);
         list.length += 1;
@@ -243,13 +243,13 @@ impl Pages {
     pub fn set_copy<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, block: u64) {
         self.copies -= u32::from(copy_of(region, page) != 0);
         self.copies += u32::from(block != 0);
-        region.note(region.areas.page_info(page) + COPY, &block.to_le_bytes());
+        region.store_volatile(region.areas.page_info(page) + COPY, &block.to_le_bytes());
     }
 
     /// Returns the clean pages in order of eviction.
-    pub fn coldest(&self) -> Coldest {
+    pub fn eviction_order(&self) -> EvictionOrder {
         let lists = [PROBATION, State::Clean as usize].map(|list| self.lists[list]);
-        Coldest { next: lists.map(|list| list.tail), left: lists.map(|list| list.length) }
+        EvictionOrder { next: lists.map(|list| list.tail), remaining: lists.map(|list| list.length) }
     }
 
     /// Verifies all lists and counts.
@@ -297,23 +297,23 @@ impl Pages {
 
 /// Iterator over clean pages in order of eviction: pages that were flushed and never read; other pages on
 /// probation while they exceed their fraction of all; then the least recently used protected pages.
-pub struct Coldest {
+pub struct EvictionOrder {
     /// Next page on probation, and next protected page.
     next: [u32; 2],
-    left: [u32; 2],
+    remaining: [u32; 2],
 }
 
-impl Coldest {
+impl EvictionOrder {
     /// Returns the next page.
     pub fn next<N: Nvram>(&mut self, region: &Region<N>) -> Option<PageId> {
-        let [probation, protected] = self.left;
+        let [probation, protected] = self.remaining;
         let is_first = probation > 0
             && (protected == 0
                 || segment_of(region, PageId(self.next[0])) == Segment::Unread
-                || probation > (probation + protected) / PROBATION_ONE_OF);
+                || probation > (probation + protected) / PROBATION_DIVISOR);
         let from = usize::from(!is_first);
         let page = PageId(self.next[from]);
-        self.left[from] = self.left[from].checked_sub(1)?;
+        self.remaining[from] = self.remaining[from].checked_sub(1)?;
         self.next[from] = towards_head(region, page);
         Some(page)
     }
@@ -324,7 +324,7 @@ fn link<N: Nvram>(region: &mut Region<N>, neighbour: u32, direction: usize, to: 
     if neighbour == NONE {
         *end = to;
     } else {
-        region.note_half(region.areas.page_info(PageId(neighbour)) + direction, to);
+        region.store_half_volatile(region.areas.page_info(PageId(neighbour)) + direction, to);
     }
 }
 
@@ -362,7 +362,7 @@ pub fn segment_of<N: Nvram>(region: &Region<N>, page: PageId) -> Segment {
 
 fn set_segment<N: Nvram>(region: &mut Region<N>, page: PageId, segment: Segment) {
     if segment_of(region, page) != segment {
-        region.note(region.areas.page_info(page) + SEGMENT, &[segment as u8]);
+        region.store_volatile(region.areas.page_info(page) + SEGMENT, &[segment as u8]);
     }
 }
 
@@ -372,7 +372,7 @@ fn set_bit<N: Nvram>(region: &mut Region<N>, page: PageId, used: bool) {
     let byte = region.bytes()[at];
     let new = if used { byte | mask } else { byte & !mask };
     if new != byte {
-        region.note(at, &[new]);
+        region.store_volatile(at, &[new]);
     }
 }
 
@@ -388,13 +388,13 @@ pub fn set_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block
     info[..4].copy_from_slice(&ino.0.to_le_bytes());
     info[4..8].copy_from_slice(&block.to_le_bytes());
     let at = region.areas.page_info(page);
-    region.note(at, &info);
-    region.note(at + WRITES, &[1, 0]);
+    region.store_volatile(at, &info);
+    region.store_volatile(at + WRITES, &[1, 0]);
 }
 
 /// Changes the inode that owns a page.
 pub fn change_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
-    region.note_half(region.areas.page_info(page) + INO, ino.0);
+    region.store_half_volatile(region.areas.page_info(page) + INO, ino.0);
 }
 
 /// Returns the link to the next more recently used page in the same list, or `NONE`.
@@ -414,16 +414,16 @@ pub fn writes_of<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
 
 /// Sets the number of writes.
 pub fn set_writes<N: Nvram>(region: &mut Region<N>, page: PageId, writes: u8) {
-    region.note(region.areas.page_info(page) + WRITES, &[writes]);
+    region.store_volatile(region.areas.page_info(page) + WRITES, &[writes]);
 }
 
 /// Returns the number of the batch in which the current content is in flight; 0 for none.
-pub fn flushing<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
+pub fn flushing_batch<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
     region.bytes()[region.areas.page_info(page) + FLUSHING]
 }
 
 /// Sets the batch in which the current content is in flight; 0 if the content has changed since or is not in
 /// flight.
-pub fn set_flushing<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
-    region.note(region.areas.page_info(page) + FLUSHING, &[batch]);
+pub fn set_flushing_batch<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
+    region.store_volatile(region.areas.page_info(page) + FLUSHING, &[batch]);
 }

@@ -1,14 +1,14 @@
 //! Problems found by a walk through all metadata, and their descriptions.
 
 use crate::api::Ino;
-use crate::layout::KEPT_INODES;
+use crate::layout::FIRST_KEPT_INODE;
 
 /// Maximum number of problems reported; further ones are only counted.
-const MOST_REPORTED: usize = 1000;
+const MAX_REPORTED: usize = 1000;
 
 /// Part of a file that has a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Part {
+pub enum ChecksummedPart {
     /// The inode.
     #[error("inode")]
     Inode,
@@ -34,7 +34,7 @@ pub enum Part {
 pub enum ProblemKind {
     /// The checksum does not match; the corrupt part is unknown.
     #[error("the checksum of its {0} is wrong")]
-    Checksum(Part),
+    Checksum(ChecksummedPart),
     /// The block count is wrong.
     #[error("it says another number of blocks than it has")]
     Blocks,
@@ -69,19 +69,19 @@ pub enum ProblemKind {
 
 /// A problem and its repair: one word is cleared. For a wrong checksum, the content is accepted as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what}", describe_inode(*.ino))]
+#[error("{}: {kind}", describe_inode(*.ino))]
 pub struct Problem {
     /// Inode number.
     pub ino: Ino,
     /// Kind of problem.
-    pub what: ProblemKind,
+    pub kind: ProblemKind,
     /// Offset and new value of the 8-byte word that repairs the problem; `None` for a wrong checksum.
     pub word: Option<(usize, u64)>,
 }
 
 /// Describes an inode, or an inode kept by a snapshot.
 fn describe_inode(ino: Ino) -> String {
-    match ino.0.checked_sub(KEPT_INODES) {
+    match ino.0.checked_sub(FIRST_KEPT_INODE) {
         None => format!("inode {}", ino.0),
         Some(number) => format!("snapshots, number {number}"),
     }
@@ -133,18 +133,18 @@ impl Scan {
     }
 
     /// Adds the results of an earlier walk.
-    pub(super) fn after(mut self, before: Scan) -> Scan {
+    pub(super) fn combine_with(mut self, before: Scan) -> Scan {
         self.problem_count += before.problem_count;
         self.areas = before.areas;
         self.problems.splice(..0, before.problems);
-        self.problems.truncate(MOST_REPORTED);
+        self.problems.truncate(MAX_REPORTED);
         self
     }
 
     /// Adds a problem.
     pub(super) fn report(&mut self, problem: Problem) {
         self.problem_count += 1;
-        if self.problems.len() < MOST_REPORTED {
+        if self.problems.len() < MAX_REPORTED {
             self.problems.push(problem);
         }
     }

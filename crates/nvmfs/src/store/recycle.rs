@@ -20,7 +20,7 @@ struct ValidBlock {
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// True if both conditions of recycling hold: high fragmentation and few free extents.
-    pub fn wants_recycling(&self) -> bool {
+    pub fn should_recycle(&self) -> bool {
         let usable = f64::from(self.extents.usable());
         !self.superblock.placement.updates_in_place()
             && !self.is_view
@@ -30,9 +30,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Recycles while the conditions hold, and flushes the pages that this brings to NVRAM.
     pub(super) fn recycle(&mut self) -> Result<()> {
-        let most = self.extents.usable();
-        for _ in 0..most {
-            if !self.wants_recycling() || !self.recycle_step()? {
+        let max_rounds = self.extents.usable();
+        for _ in 0..max_rounds {
+            if !self.should_recycle() || !self.recycle_step()? {
                 break;
             }
         }
@@ -46,10 +46,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.superblock.placement.updates_in_place() || self.extents.emptiest().is_none() {
             return Ok(false);
         }
-        if self.wants_flush() && self.can_flush() {
+        if self.should_flush() && self.can_flush() {
             self.flush_round()?;
         }
-        self.clean_one().map(|()| true)
+        self.recycle_emptiest().map(|()| true)
     }
 
     /// Starts recycling concurrently with requests: returns the extent and the reads that it needs; `None`
@@ -89,7 +89,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::NoSpace`] if every extent is full.
-    pub(super) fn clean_one(&mut self) -> Result<()> {
+    pub(super) fn recycle_emptiest(&mut self) -> Result<()> {
         loop {
             let victim = self.extents.emptiest().ok_or(Error::NoSpace("every extent of the SSD is full"))?;
             if self.clean(victim)? {
@@ -109,7 +109,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         match self.load_blocks(&mut valid) {
             // Moving the block would give its damaged content a valid checksum.
             Err(Error::Damaged(_)) => {
-                self.extents.set_aside(victim);
+                self.extents.exclude_from_recycling(victim);
                 return Ok(false);
             }
             brought => brought?,
@@ -118,14 +118,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut changes = Changes::default();
         for one in &valid {
             if let (Some(at), Some(page)) = (one.at, one.page) {
-                changes.put_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
+                changes.put_word(at, BlockLocation::Nvram(page).encode(&self.region.areas));
             }
         }
         // All pointers change atomically.
         self.region.apply(changes);
         self.counts.recycled_extents += 1;
         self.counts.moved_blocks += valid.len() as u64;
-        valid.into_iter().try_for_each(|one| self.settle_moved(one))?;
+        valid.into_iter().try_for_each(|one| self.finish_move(one))?;
         Ok(true)
     }
 
@@ -133,7 +133,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn valid_blocks_of(&self, extent: u32) -> Result<Vec<ValidBlock>> {
         let first = extents::first_block(extent);
         let mut valid = Vec::new();
-        for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::bit(&self.region, *block)) {
+        for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::is_used(&self.region, *block)) {
             let (ino, file_block) = extents::owner_of(&self.region, block);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
             let at = at.ok_or_else(|| Error::Damaged(format!("block {block} of the SSD has no pointer")))?;
@@ -184,13 +184,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
-    fn settle_moved(&mut self, one: ValidBlock) -> Result<()> {
-        let page = one.page.expect("it was brought");
-        if one.at.is_some() {
-            pages::set_owner(&mut self.region, page, one.ino, one.file_block);
+    fn finish_move(&mut self, moved: ValidBlock) -> Result<()> {
+        let page = moved.page.expect("it was brought");
+        if moved.at.is_some() {
+            pages::set_owner(&mut self.region, page, moved.ino, moved.file_block);
             self.pages.put(&mut self.region, page, State::Dirty, true);
-            self.count_blocks(one.ino, 1, -1)?;
-            self.release_block(one.block);
+            self.count_blocks(moved.ino, 1, -1)?;
+            self.release_block(moved.block);
         } else {
             self.drop_copy(page);
             self.pages.change(&mut self.region, page, State::Dirty, true);

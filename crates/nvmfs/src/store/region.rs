@@ -1,15 +1,15 @@
 //! NVRAM with its areas: typed access to inodes and words, and atomic updates.
 
 use super::change_notes::{ChangeNotes, Unit};
-use super::numbered::InodePages;
+use super::inode_page_map::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
-    Areas, BlockLocation, Field, INODES, Inode, PageId, SIZE_OF_INODE, checked_number, checked_word,
+    Areas, BlockLocation, Field, INODE_BYTES, INODES, Inode, PageId, checked_number, checked_word,
 };
 use crate::nvram::Nvram;
 
 /// Bytes of a log entry before the old content: update number, offset, length, checksum.
-const ENTRY_HEAD: usize = 24;
+const LOG_ENTRY_HEAD_BYTES: usize = 24;
 
 /// Set of metadata changes that become durable atomically.
 ///
@@ -139,13 +139,13 @@ impl<N: Nvram> Region<N> {
 
     /// Stores bytes that need not survive a power cut.
     #[inline]
-    pub fn note(&mut self, at: usize, bytes: &[u8]) {
+    pub fn store_volatile(&mut self, at: usize, bytes: &[u8]) {
         self.nvram.store(at, bytes);
     }
 
     /// Stores 4 bytes that need not survive a power cut.
     #[inline]
-    pub fn note_half(&mut self, at: usize, value: u32) {
+    pub fn store_half_volatile(&mut self, at: usize, value: u32) {
         self.nvram.store(at, &value.to_le_bytes());
     }
 
@@ -178,11 +178,11 @@ impl<N: Nvram> Region<N> {
     /// Makes all earlier stores durable.
     pub fn fence(&mut self) {
         self.nvram.fence();
-        self.notes.fenced();
+        self.notes.mark_fenced();
     }
 
-    /// Writes back an area that was stored with [`Region::note`].
-    pub fn save(&mut self, at: usize, length: usize) {
+    /// Writes back an area that was stored with [`Region::store_volatile`].
+    pub fn write_back(&mut self, at: usize, length: usize) {
         self.nvram.write_back(at, length);
     }
 
@@ -194,34 +194,34 @@ impl<N: Nvram> Region<N> {
 
     /// Decodes a pointer.
     pub fn location(&self, pointer: u64) -> Result<BlockLocation> {
-        BlockLocation::of(pointer, &self.areas)
+        BlockLocation::decode(pointer, &self.areas)
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 
     /// Returns an inode, in use or not.
     pub fn raw_inode(&self, ino: Ino) -> Result<Inode> {
         let at = self.inode_at(ino)?;
-        Ok(Inode::decode(self.nvram.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode")))
+        Ok(Inode::decode(self.nvram.bytes()[at..at + INODE_BYTES].try_into().expect("an inode")))
     }
 
     /// Returns an inode that is in use.
     pub fn inode(&self, ino: Ino) -> Result<Inode> {
-        let inode = self.sound_inode(ino)?;
+        let inode = self.verified_inode(ino)?;
         if inode.kind().is_none() || ino == INODES { Err(Error::NotFound) } else { Ok(inode) }
     }
 
     /// Returns an inode, in use or not, after verifying its checksum.
-    pub fn sound_inode(&self, ino: Ino) -> Result<Inode> {
+    pub fn verified_inode(&self, ino: Ino) -> Result<Inode> {
         let inode = self.raw_inode(ino)?;
-        match self.is_sound(Unit::Inode(ino)) {
+        match self.has_valid_checksum(Unit::Inode(ino)) {
             true => Ok(inode),
             false => Err(Error::Damaged(format!("the checksum of inode {} is wrong", ino.0))),
         }
     }
 
     /// Returns the content of a metadata page after verifying its checksum.
-    pub fn sound_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
-        match self.is_sound(Unit::Page(page)) {
+    pub fn verified_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
+        match self.has_valid_checksum(Unit::Page(page)) {
             true => Ok(self.page(page)),
             false => Err(Error::Damaged(format!("the checksum of page {} of metadata is wrong", page.0))),
         }
@@ -261,11 +261,11 @@ impl<N: Nvram> Region<N> {
 
     /// Returns the number of separate words of 8 bytes that one [`Region::apply`] can change.
     pub fn longest_update_words(&self) -> usize {
-        (self.areas.log_end() - self.areas.log - 8) / (ENTRY_HEAD + 8)
+        (self.areas.log_end() - self.areas.log - 8) / (LOG_ENTRY_HEAD_BYTES + 8)
     }
 
     fn write_entry(&mut self, to: usize, at: usize, length: usize) -> usize {
-        let end = to + ENTRY_HEAD + length.next_multiple_of(8);
+        let end = to + LOG_ENTRY_HEAD_BYTES + length.next_multiple_of(8);
         assert!(end <= self.areas.log_end(), "an update is larger than the log");
         let mut entry = Vec::with_capacity(end - to);
         entry.extend(self.update.to_le_bytes());
@@ -308,7 +308,7 @@ impl<N: Nvram> Region<N> {
     /// Returns the log entry at `from`, if it belongs to the unfinished update: offset, old content, end of
     /// the entry.
     fn entry(&self, from: usize) -> Option<(usize, Vec<u8>, usize)> {
-        let start = from + ENTRY_HEAD;
+        let start = from + LOG_ENTRY_HEAD_BYTES;
         let end_of_log = self.areas.log_end();
         if start > end_of_log || self.word(from) != self.update {
             return None;
@@ -322,7 +322,8 @@ impl<N: Nvram> Region<N> {
         }
         let mut entry = self.nvram.bytes()[from..start + length].to_vec();
         entry[20..24].fill(0);
-        (crc32fast::hash(&entry) == self.half(from + 20)).then(|| (at, entry.split_off(ENTRY_HEAD), end))
+        (crc32fast::hash(&entry) == self.half(from + 20))
+            .then(|| (at, entry.split_off(LOG_ENTRY_HEAD_BYTES), end))
     }
 
     fn undo(&mut self) {
@@ -363,7 +364,7 @@ mod tests {
         let log = areas.log + 8;
         let after_first = region.write_entry(log, first, 8);
         region.write_entry(after_first, second, 8);
-        region.store(log, &[0; ENTRY_HEAD]);
+        region.store(log, &[0; LOG_ENTRY_HEAD_BYTES]);
         let mut region = Region::open(region.into_nvram(), areas.clone(), true);
         region.patch_word(second, 7);
         region.write_entry(log, first, 8);

@@ -30,7 +30,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn reserve(&mut self, ino: Ino, holes: &[Range<u64>]) -> Result<()> {
         let reserved = holes.iter().try_for_each(|hole| self.reserve_run(ino, hole.clone()));
         if reserved.is_err() {
-            holes.iter().try_for_each(|hole| self.cut(ino, hole.start, hole.end))?;
+            holes.iter().try_for_each(|hole| self.remove_blocks(ino, hole.start, hole.end))?;
         }
         self.region.fence();
         reserved
@@ -51,7 +51,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             for block in block..end {
                 let at = self.make_pointer(ino, block)?;
                 debug_assert_eq!(self.region.word(at), 0, "block {block} is a hole");
-                self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
+                self.region.store_word(at, BlockLocation::Reserved.encode(&self.region.areas));
                 self.reserved_blocks += 1;
                 self.count_blocks(ino, 1, 0)?;
             }
@@ -63,9 +63,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Removes the remains of an interrupted or refused operation from `block` on, beyond the end of a
     /// file. If the file has reserved blocks beyond its end, blocks that were being written become reserved
     /// again.
-    pub fn cut_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
+    pub fn remove_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
         if !self.region.inode(ino)?.reserves_beyond_end() {
-            return self.cut(ino, block, u64::MAX);
+            return self.remove_blocks(ino, block, u64::MAX);
         }
         let mut next = block;
         while let Some(block) = self.region.next_block(ino, next, MAX_FILE_BLOCKS, true)? {
@@ -79,7 +79,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn make_reserved(&mut self, ino: Ino, block: u64) -> Result<()> {
         let location = self.region.location_of(ino, block)?;
         if let (true, Some(at)) = (location.has_content(), self.region.pointer_at(ino, block)?) {
-            self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
+            self.region.store_word(at, BlockLocation::Reserved.encode(&self.region.areas));
             self.reserved_blocks += 1;
             self.count_blocks(ino, 1, 0)?;
             self.region.fence();

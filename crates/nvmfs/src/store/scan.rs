@@ -1,16 +1,16 @@
 //! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
 //! system is opened, and is the part of fsck that checks blocks (section III-D).
 
-pub use super::problems::{DamagedArea, Part, Problem, ProblemKind, Scan};
+pub use super::problems::{ChecksummedPart, DamagedArea, Problem, ProblemKind, Scan};
 
 use super::change_notes::Unit;
-use super::numbered::InodePages;
+use super::inode_page_map::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    BlockLocation, Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS,
-    POINTERS_PER_BLOCK, PageId, SIZE_OF_INODE,
+    BlockLocation, Field, INODE_BYTES, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT,
+    POINTERS, POINTERS_PER_BLOCK, PageId,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -21,7 +21,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Number of invalid pointers that a page of pointers may always have. With more, and more than valid ones, the
 /// page is not accepted as a page of pointers.
-const MOST_BAD_POINTERS: usize = 8;
+const MAX_BAD_POINTERS: usize = 8;
 
 /// Targets that a pointer may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Like [`Store::scan`]; if the file system was closed, the block counts of inodes are verified.
     pub(super) fn scan_as(&mut self, was_closed: bool) -> Scan {
-        self.forget();
+        self.clear_owners();
         let is_counted = was_closed && self.region.is_checked();
         let mut walk = Walk {
             store: self,
@@ -91,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             kept_pages: Vec::new(),
         };
         // This file comes first, because it lists the inodes beyond the table.
-        walk.file_of_inodes();
+        walk.inode_file();
         for ino in walk.store.region.inos() {
             walk.inode(ino);
         }
@@ -102,17 +102,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Clears all owners; keeps the checksums of metadata pages, which are in the same table.
-    fn forget(&mut self) {
+    fn clear_owners(&mut self) {
         let zeros = vec![0; PIECE_BYTES];
         let areas = &self.region.areas;
         let (table, owners, sums) = (areas.page_table, areas.owners, areas.sums);
         for piece in pieces(areas.bitmap..table).chain(pieces(owners..sums)) {
-            self.region.note(piece.start, &zeros[..piece.len()]);
+            self.region.store_volatile(piece.start, &zeros[..piece.len()]);
         }
         for piece in pieces(table..owners) {
             let mut infos = self.region.bytes()[piece.clone()].to_vec();
             infos.chunks_mut(PAGE_INFO_BYTES).for_each(|info| info[..PAGE_SUM_AT].fill(0));
-            self.region.note(piece.start, &infos);
+            self.region.store_volatile(piece.start, &infos);
         }
         self.reserved_blocks = 0;
         self.snapshot_blocks = 0;
@@ -133,21 +133,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    pub(super) fn report(&mut self, what: ProblemKind, at: usize, repaired: u64) {
-        self.scan.report(Problem { ino: self.ino, what, word: Some((at, repaired)) });
+    pub(super) fn report(&mut self, kind: ProblemKind, at: usize, repaired: u64) {
+        self.scan.report(Problem { ino: self.ino, kind, word: Some((at, repaired)) });
     }
 
     /// Reports a wrong checksum.
-    pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
-        if !self.store.region.is_sound(unit) {
-            self.scan.report(Problem { ino: self.ino, what: ProblemKind::Checksum(part), word: None });
+    pub(super) fn check_sum(&mut self, unit: Unit, part: ChecksummedPart) {
+        if !self.store.region.has_valid_checksum(unit) {
+            self.scan.report(Problem { ino: self.ino, kind: ProblemKind::Checksum(part), word: None });
         }
     }
 
     fn inode(&mut self, ino: Ino) {
         let at = self.store.region.inode_at(ino).expect("it is there");
         (self.ino, self.blocks) = (ino, 0);
-        self.check_sum(Unit::Inode(ino), Part::Inode);
+        self.check_sum(Unit::Inode(ino), ChecksummedPart::Inode);
         if self.store.region.half(at) == 0 {
             return;
         }
@@ -189,17 +189,17 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         match self.metadata_page(inode.xattrs) {
-            Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
+            Some(page) => self.check_sum(Unit::Page(page), ChecksummedPart::Xattrs),
             None => self.report(ProblemKind::Xattrs, field, 0),
         }
     }
 
     /// Walks the file whose blocks are pages of inodes. It has only pointers, and no size.
-    fn file_of_inodes(&mut self) {
+    fn inode_file(&mut self) {
         let (at, inode) = (self.store.region.areas.inode_table, self.store.region.raw_inode(INODES));
         let inode = inode.expect("it is in the table");
         (self.ino, self.end) = (INODES, u64::MAX);
-        self.check_sum(Unit::Inode(INODES), Part::Inode);
+        self.check_sum(Unit::Inode(INODES), ChecksummedPart::Inode);
         if inode.mode != 0 {
             self.report(ProblemKind::Mode, at, 0);
         }
@@ -213,8 +213,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// Claims a page of inodes; refuses it if at most half of the inodes have a valid checksum.
     fn inode_page(&mut self, page: PageId, number: u32) -> bool {
         let store = &mut *self.store;
-        let (inodes, _) = store.region.page(page).as_chunks::<SIZE_OF_INODE>();
-        let has_sum = |inode: &&[u8; SIZE_OF_INODE]| Inode::sum(inode) == Inode::sum_in(inode);
+        let (inodes, _) = store.region.page(page).as_chunks::<INODE_BYTES>();
+        let has_sum = |inode: &&[u8; INODE_BYTES]| Inode::sum(inode) == Inode::sum_in(inode);
         let is_likely =
             !store.region.is_checked() || inodes.iter().filter(has_sum).count() > inodes.len() / 2;
         let is_free = pages::state_of(&store.region, page) == State::Free;
@@ -264,7 +264,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.report(ProblemKind::Pointer { block: start }, at, 0);
             return;
         };
-        self.check_sum(Unit::Page(page), Part::Pointers(start));
+        self.check_sum(Unit::Page(page), ChecksummedPart::Pointers(start));
         if start >= self.end && self.beyond.is_none() && !self.reserves {
             // The pointer block was allocated for a block that was never written.
             self.beyond = Some(start);
@@ -279,15 +279,15 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// each of its words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
-        if let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, areas) {
+        if let Some(BlockLocation::Nvram(page)) = BlockLocation::decode(pointer, areas) {
             let (words, _) = self.store.region.page(page).as_chunks::<8>();
-            let leads = |word: &[u8; 8]| BlockLocation::of(u64::from_le_bytes(*word), areas);
+            let leads = |word: &[u8; 8]| BlockLocation::decode(u64::from_le_bytes(*word), areas);
             let bad = words.iter().filter(|word| leads(word).is_none()).count();
             let good = words
                 .iter()
                 .filter(|word| leads(word).is_some_and(|location| location != BlockLocation::Hole))
                 .count();
-            if bad > MOST_BAD_POINTERS.max(good) {
+            if bad > MAX_BAD_POINTERS.max(good) {
                 return None;
             }
         }
@@ -298,7 +298,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
-        let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, &store.region.areas) else {
+        let Some(BlockLocation::Nvram(page)) = BlockLocation::decode(pointer, &store.region.areas) else {
             return None;
         };
         if pages::state_of(&store.region, page) != State::Free {
@@ -314,13 +314,13 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let areas = &self.store.region.areas;
         let is_reached = match allowed {
             AllowedTarget::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
-            AllowedTarget::Inodes => block < areas.most_inode_pages().into(),
+            AllowedTarget::Inodes => block < areas.max_inode_pages().into(),
             _ => true,
         };
         // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
         // current block.
-        let lost = if self.is_kept { BlockLocation::Absent.pointer(areas) } else { 0 };
-        let location = BlockLocation::of(pointer, areas).filter(|_| is_reached);
+        let lost = if self.is_kept { BlockLocation::Absent.encode(areas) } else { 0 };
+        let location = BlockLocation::decode(pointer, areas).filter(|_| is_reached);
         let taken = match location {
             Some(BlockLocation::Nvram(_)) if allowed == AllowedTarget::Kept => {
                 self.kept_page(pointer, block as u32)
@@ -332,7 +332,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 self.inode_page(page, block as u32)
             }
             Some(BlockLocation::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
-                self.check_sum(Unit::Page(page), Part::Block(block));
+                self.check_sum(Unit::Page(page), ChecksummedPart::Block(block));
                 true
             }),
             Some(BlockLocation::Ssd(number)) if allowed == AllowedTarget::Data => {
@@ -373,7 +373,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
 
     fn ssd_block(&mut self, number: u64, block: u64) -> bool {
         let store = &mut *self.store;
-        let is_free = !extents::bit(&store.region, number);
+        let is_free = !extents::is_used(&store.region, number);
         if is_free {
             store.extents.claim(&mut store.region, number, self.ino, block as u32);
             self.blocks += 1;
@@ -385,9 +385,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn finish(&mut self, inode: &Inode, at: usize) {
         if inode.blocks != self.blocks {
             if self.is_counted {
-                self.scan.report(Problem { ino: self.ino, what: ProblemKind::Blocks, word: None });
+                self.scan.report(Problem { ino: self.ino, kind: ProblemKind::Blocks, word: None });
             }
-            self.store.region.note_half(at + Field::Blocks as usize, self.blocks);
+            self.store.region.store_half_volatile(at + Field::Blocks as usize, self.blocks);
         }
         if let Some(block) = self.beyond {
             self.scan.too_long.push((self.ino, block));

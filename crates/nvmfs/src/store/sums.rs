@@ -10,13 +10,13 @@ use super::pages::{State, state_of};
 use super::region::Region;
 use crate::api::{BLOCK_BYTES, Ino};
 use crate::layout::{
-    Areas, ChangeNoteWords, Field, INODES, Inode, PageId, SIZE_OF_INODE, SUM_BYTES, checked_number,
+    Areas, ChangeNoteWords, Field, INODE_BYTES, INODES, Inode, PageId, SUM_BYTES, checked_number,
     checked_word,
 };
 use crate::nvram::Nvram;
 
 /// Minimum number of units whose checksums are computed together, so that one fence serves them all.
-const SUMMED_AT_ONCE: usize = ChangeNoteWords::COUNT / 2;
+const MIN_SUMMED_UNITS: usize = ChangeNoteWords::COUNT / 2;
 
 fn word_at(slot: usize) -> usize {
     ChangeNoteWords::AT + 8 * slot
@@ -29,7 +29,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// True if the checksum of a unit is valid, or the unit is noted as changing and has none.
-    pub fn is_sound(&self, unit: Unit) -> bool {
+    pub fn has_valid_checksum(&self, unit: Unit) -> bool {
         if !self.notes.is_checked {
             return true;
         }
@@ -53,7 +53,7 @@ impl<N: Nvram> Region<N> {
             && let Some(unit) = self.unit_of(at)
             && !self.notes.has(unit)
         {
-            if self.is_sound(unit) {
+            if self.has_valid_checksum(unit) {
                 self.note_unit(unit);
             } else {
                 // The wrong checksum is preserved.
@@ -78,7 +78,7 @@ impl<N: Nvram> Region<N> {
 
     fn note_unit(&mut self, unit: Unit) {
         if self.notes.free.is_empty() {
-            self.update_checksums(SUMMED_AT_ONCE);
+            self.update_checksums(MIN_SUMMED_UNITS);
         }
         let slot = self.notes.free.pop().expect("some were made free");
         self.patch_word(word_at(slot), checked_word(unit.number()));
@@ -91,7 +91,7 @@ impl<N: Nvram> Region<N> {
     pub(super) fn make_room_for_notes(&mut self, count: usize) {
         assert!(count <= ChangeNoteWords::COUNT, "an update changes more than can be noted");
         if self.notes.is_checked && self.notes.free.len() < count {
-            self.update_checksums(count.max(SUMMED_AT_ONCE));
+            self.update_checksums(count.max(MIN_SUMMED_UNITS));
         }
     }
 
@@ -140,7 +140,7 @@ impl<N: Nvram> Region<N> {
         match unit {
             Unit::Inode(ino) => {
                 let at = self.inode_at(ino).expect("it is there");
-                Inode::sum(self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode"))
+                Inode::sum(self.bytes()[at..at + INODE_BYTES].try_into().expect("an inode"))
             }
             Unit::Page(page) => crc32fast::hash(self.page(page)),
         }
@@ -182,16 +182,16 @@ impl<N: Nvram> Region<N> {
 
     /// Recomputes the checksums of noted units, after a power cut.
     pub(super) fn recompute_noted_checksums(&mut self) {
-        if is_nothing_noted(self.bytes()) {
+        if has_no_notes(self.bytes()) {
             return;
         }
         let words = (0..ChangeNoteWords::COUNT).map(|slot| self.word(word_at(slot)));
-        let units = words.filter_map(|word| Unit::of_number(checked_number(word)?, &self.areas));
+        let units = words.filter_map(|word| Unit::from_number(checked_number(word)?, &self.areas));
         for unit in units.collect::<Vec<_>>() {
             if let Unit::Inode(ino) = unit {
                 self.find_inode_page(ino);
             }
-            if self.is_there(unit) {
+            if self.exists(unit) {
                 self.set_sum(unit);
             }
         }
@@ -201,17 +201,17 @@ impl<N: Nvram> Region<N> {
 }
 
 /// True if all notes are valid.
-pub(super) fn are_notes_sound(bytes: &[u8], areas: &Areas) -> bool {
+pub(super) fn are_notes_valid(bytes: &[u8], areas: &Areas) -> bool {
     let (words, _) =
         bytes[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     words.iter().all(|word| {
         let number = checked_number(u64::from_le_bytes(*word));
-        number.is_some_and(|number| number == 0 || Unit::of_number(number, areas).is_some())
+        number.is_some_and(|number| number == 0 || Unit::from_number(number, areas).is_some())
     })
 }
 
 /// True if no unit is noted.
-pub(super) fn is_nothing_noted(bytes: &[u8]) -> bool {
+pub(super) fn has_no_notes(bytes: &[u8]) -> bool {
     bytes[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].iter().all(|byte| *byte == 0)
 }
 

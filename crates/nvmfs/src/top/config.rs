@@ -1,7 +1,7 @@
 //! The `[top]` table of a scenario: a file system on top of the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::{CountFrom, Course, TopWorkload};
+use super::workload::{CountFrom, MeasurementPlan, TopWorkload};
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
@@ -12,7 +12,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_base::seed::Seed;
 use wearwell_stack::scenario::Measure;
-use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
+use wearwell_stack::{ByteSize, CustomParts, Observer, RunError, RunResult, Scenario, WorkloadFactory};
 
 const BLOCK_BYTES: u64 = crate::api::BLOCK_BYTES as u64;
 
@@ -92,7 +92,7 @@ impl TopConfig {
             },
             options: self.options.clone(),
             workload: self.workload.clone(),
-            seed: Seed(root_seed).of("top"),
+            seed: Seed(root_seed).derive("top"),
         })
     }
 
@@ -127,7 +127,7 @@ impl TopConfig {
     ///
     /// # Errors
     /// An invalid key or value.
-    pub fn of(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
+    pub fn from_scenario(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
         let Some(top) = &scenario.top else { return Ok(None) };
         let config = serde_path_to_error::deserialize(Value::Object(top.clone()));
         config.map(Some).map_err(|error| {
@@ -154,7 +154,7 @@ impl TopConfig {
     }
 
     /// Returns start and length of the measurement over an SSD of `ssd_blocks` blocks.
-    fn course(&self, ssd_blocks: u64, measure: &Measure) -> Result<Course, ConfigError> {
+    fn measurement(&self, ssd_blocks: u64, measure: &Measure) -> Result<MeasurementPlan, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
             return refuse(
@@ -163,7 +163,7 @@ impl TopConfig {
             );
         }
         let Some(disks) = self.written else {
-            return Ok(Course { from: self.count_from, written_bytes: None });
+            return Ok(MeasurementPlan { from: self.count_from, written_bytes: None });
         };
         if !(disks > 0.0 && disks.is_finite()) {
             return Err(ConfigError::new("top.written", format!("is {disks}; it must be a number above 0")));
@@ -175,17 +175,17 @@ impl TopConfig {
             );
         }
         let written_bytes = Some((disks * ssd_blocks as f64 * BLOCK_BYTES as f64) as u64);
-        Ok(Course { from: self.count_from, written_bytes })
+        Ok(MeasurementPlan { from: self.count_from, written_bytes })
     }
 
     /// Creates the file system as a workload for the stack of `scenario`.
     ///
     /// # Errors
     /// Invalid sizes or settings.
-    fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
+    fn workload(&self, scenario: &Scenario) -> Result<WorkloadFactory, ConfigError> {
         let (blocks, pages_per_block) = drive(scenario)?;
         self.check_nvram(blocks)?;
-        let course = self.course(blocks, &scenario.measure)?;
+        let course = self.measurement(blocks, &scenario.measure)?;
         let machine = self.machine(blocks, scenario.seed);
         let machine = machine.map_err(|error| ConfigError::new("top", error.to_string()))?;
         let workload = TopWorkload::new(machine, pages_per_block, course);
@@ -198,7 +198,7 @@ impl TopConfig {
 /// # Errors
 /// Those of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-    run_with(scenario, Parts::default(), observer)
+    run_with(scenario, CustomParts::default(), observer)
 }
 
 /// Like [`run`], with some parts supplied by the caller.
@@ -207,10 +207,10 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult
 /// Those of [`run`]; a workload of the caller in addition to `top`.
 pub fn run_with(
     scenario: &Scenario,
-    mut parts: Parts,
+    mut parts: CustomParts,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
-    if let Some(config) = TopConfig::of(scenario)? {
+    if let Some(config) = TopConfig::from_scenario(scenario)? {
         if parts.workload.is_some() {
             let problem = "stands beside the program's own workload, which would have to be the only one";
             return Err(ConfigError::new("top", problem).into());
@@ -226,7 +226,7 @@ pub fn run_with(
 /// Those of [`run`], except errors at run time.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = wearwell_stack::resolve(scenario)?;
-    if let Some(config) = TopConfig::of(scenario)? {
+    if let Some(config) = TopConfig::from_scenario(scenario)? {
         drop(config.workload(scenario)?);
         resolved.top = match serde_json::to_value(&config).expect("settings are plain data") {
             Value::Object(top) => Some(top),

@@ -5,10 +5,10 @@ use crate::fs::Nvmfs;
 use crate::layout::Checksums;
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
-use crate::ssd::{BlockRequest, CountingSsd, Recorded};
+use crate::ssd::{BlockRequest, CountingSsd, RecordingSsd};
 use crate::stats::Stats;
 use crate::store::OpenError;
-use crate::workload::play::{OnFileSystem, PlayCounts, PlayError, PlayOptions, Player};
+use crate::workload::play::{FileSystemTarget, PlayCounts, PlayError, PlayOptions, Player};
 use crate::workload::{FileWorkload, FileWorkloadConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use wearwell_base::config::ConfigError;
@@ -48,12 +48,12 @@ pub enum MachineError {
     Refused(#[from] PlayError<Error>),
 }
 
-type Ssd = Recorded<CountingSsd>;
+type Ssd = RecordingSsd<CountingSsd>;
 
 /// File system without a mount, driven by a workload. Blocks on the SSD have no content; metadata and data on
 /// NVRAM do.
 pub struct Machine {
-    player: Player<OnFileSystem<Nvmfs<PlainNvram, Ssd>>>,
+    player: Player<FileSystemTarget<Nvmfs<PlainNvram, Ssd>>>,
     workload: Box<dyn FileWorkload>,
     requests: Arc<Mutex<Vec<BlockRequest>>>,
 }
@@ -66,7 +66,7 @@ impl Machine {
     pub fn new(settings: &MachineSettings) -> Result<Self, MachineError> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&requests);
-        let ssd = Recorded::new(CountingSsd::new(settings.ssd_blocks), move |request| {
+        let ssd = RecordingSsd::new(CountingSsd::new(settings.ssd_blocks), move |request| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         });
         let nvram = PlainNvram::new(settings.nvram_bytes as usize);
@@ -77,7 +77,7 @@ impl Machine {
         let capacity_bytes = fs.store().capacity_blocks() * crate::api::BLOCK_BYTES as u64;
         let workload = settings.workload.build(capacity_bytes, settings.seed)?;
         let options = PlayOptions { step_ns: STEP_NS, ..PlayOptions::default() };
-        let player = Player::new(OnFileSystem::new(fs, ROOT), options);
+        let player = Player::new(FileSystemTarget::new(fs, ROOT), options);
         Ok(Machine { player, workload, requests })
     }
 

@@ -10,4 +10,4 @@ mod workload;
 
 pub use config::{TopConfig, TopKind, resolve, run, run_with, schema};
 pub use machine::{Machine, MachineError, MachineSettings};
-pub use workload::{CountFrom, Measured, TopReport};
+pub use workload::{CountFrom, MeasuredCounts, TopReport};

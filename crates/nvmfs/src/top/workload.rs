@@ -20,7 +20,7 @@ pub struct TopReport {
     /// Counts of operations after the set-up.
     pub played: PlayCounts,
     /// Counts during the measurement.
-    pub measured: Measured,
+    pub measured: MeasuredCounts,
     /// State of the file system, and its counts since its creation.
     pub stats: Stats,
 }
@@ -40,7 +40,7 @@ pub enum CountFrom {
 
 /// Counts of a file system on top of a stack during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredCounts {
     /// Counts of operations.
     pub played: PlayCounts,
     /// Counts of the file system.
@@ -52,7 +52,7 @@ pub struct Measured {
 
 /// Start and length of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Course {
+pub(super) struct MeasurementPlan {
     /// Start of the measurement.
     pub from: CountFrom,
     /// Bytes that the workload writes during the measurement, without its set-up; `None` for the whole run.
@@ -63,7 +63,7 @@ pub(super) struct Course {
 pub(super) struct TopWorkload {
     machine: Machine,
     pages_per_block: u32,
-    course: Course,
+    plan: MeasurementPlan,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
     /// Counts of operations of the set-up.
@@ -76,11 +76,11 @@ pub(super) struct TopWorkload {
 }
 
 impl TopWorkload {
-    pub(super) fn new(machine: Machine, pages_per_block: u32, course: Course) -> Self {
+    pub(super) fn new(machine: Machine, pages_per_block: u32, plan: MeasurementPlan) -> Self {
         let mut new = TopWorkload {
             machine,
             pages_per_block,
-            course,
+            plan,
             requests: Vec::new(),
             was_set_up: false,
             set_up: PlayCounts::default(),
@@ -99,10 +99,14 @@ impl TopWorkload {
 
     /// Returns the stage of the next operation.
     fn next_stage(&self) -> Option<Stage> {
-        let stage = match (self.before, self.course.from) {
+        let stage = match (self.before, self.plan.from) {
             (Some(_), _) => {
-                let wanted = self.course.written_bytes?;
-                if self.was_set_up && self.written_since() >= wanted { Stage::Over } else { Stage::Measured }
+                let written_bytes = self.plan.written_bytes?;
+                if self.was_set_up && self.written_since() >= written_bytes {
+                    Stage::Over
+                } else {
+                    Stage::Measured
+                }
             }
             // The run decides about the warm-up.
             (None, CountFrom::Steady) => return None,
@@ -120,7 +124,7 @@ impl TopWorkload {
 
     /// Executes operations until there is a request; returns false if the workload ended or the next
     /// request belongs to another stage.
-    fn play_on(&mut self) -> bool {
+    fn play_until_request(&mut self) -> bool {
         while self.requests.is_empty() {
             let stage = self.next_stage();
             if stage != self.stage {
@@ -150,12 +154,12 @@ impl TopWorkload {
     }
 
     /// Returns the counts since the start of the measurement.
-    fn measured(&self) -> Measured {
+    fn measured(&self) -> MeasuredCounts {
         let (played, counts) = self.before.unwrap_or((self.played(), self.machine.stats().counts));
         let (played, counts) = (self.played() - played, self.machine.stats().counts - counts);
         let sent_bytes = (counts.ssd_written_blocks * BLOCK_BYTES as u64) as f64;
         let traffic = (played.written_bytes > 0).then(|| sent_bytes / played.written_bytes as f64);
-        Measured { played, counts, traffic }
+        MeasuredCounts { played, counts, traffic }
     }
 
     fn push(&self, batch: &mut PageBatch, request: BlockRequest) {
@@ -179,7 +183,7 @@ impl Workload for TopWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let until = batch.pages.len() + pages;
         while batch.pages.len() < until {
-            if !self.play_on() {
+            if !self.play_until_request() {
                 return;
             }
             let taken = if pages == 1 { 1 } else { self.requests.len() };
@@ -191,7 +195,7 @@ impl Workload for TopWorkload {
         }
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure_reason(&self) -> Option<String> {
         self.failure.clone()
     }
 

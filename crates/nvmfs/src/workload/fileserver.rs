@@ -1,10 +1,10 @@
 //! File server workload of Filebench.
 
 use super::kind::Kind;
-use super::order::{Order, law};
+use super::order::{Order, order_and_skew};
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_request};
-use super::stream::{Law, Queue, Stream};
+use super::stream::{Queue, StepGenerator, Stream};
 use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use rand::Rng;
 use rand_distr::{Distribution, Gamma};
@@ -29,7 +29,7 @@ pub struct Fileserver {
     /// files are smaller initially. Default 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Order in which files are drawn. `permuted`: each once per pass, and the oldest is deleted;
+    /// Order in which files are drawn. `shuffled_pages`: each once per pass, and the oldest is deleted;
     /// `uniform`; or `zipf`: by age, the youngest most often. Default `uniform`, or `zipf` if `skew` is
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,17 +85,17 @@ impl Kind for Fileserver {
         let mean_bytes = self.mean_bytes as f64 + append as f64;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
         let sizes = Gamma::new(self.shape, self.mean_bytes as f64 / self.shape).expect("checked above");
-        let law = FileserverLaw {
+        let generator = FileserverGenerator {
             files,
             sizes,
-            longest_append: 2 * append - 1,
+            max_append_bytes: 2 * append - 1,
             width: self.directory_width,
             parents: tree(files.div_ceil(self.directory_width), self.directory_width),
             directories: 0,
             leaves: files.div_ceil(self.directory_width),
-            population: Population::new(law(self.order, self.skew)?),
+            population: Population::new(order_and_skew(self.order, self.skew)?),
         };
-        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+        Ok(Stream::boxed(generator, self.operations, self.request_bytes, seed))
     }
 }
 
@@ -116,11 +116,11 @@ fn tree(leaves: u32, width: u32) -> Vec<Option<DirectoryId>> {
     parents
 }
 
-struct FileserverLaw {
+struct FileserverGenerator {
     /// Number of files initially and after each round.
     files: u32,
     sizes: Gamma<f64>,
-    longest_append: u64,
+    max_append_bytes: u64,
     width: u32,
     /// Parent of each directory.
     parents: Vec<Option<DirectoryId>>,
@@ -131,7 +131,7 @@ struct FileserverLaw {
     population: Population,
 }
 
-impl FileserverLaw {
+impl FileserverGenerator {
     /// Creates a file and writes all of it. Its directory follows from its number, so that directories keep
     /// their width.
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
@@ -148,7 +148,7 @@ impl FileserverLaw {
     }
 }
 
-impl Law for FileserverLaw {
+impl StepGenerator for FileserverGenerator {
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
         if let Some(&parent) = self.parents.get(self.directories) {
             queue
@@ -162,7 +162,7 @@ impl Law for FileserverLaw {
     fn step(&mut self, random: &mut Random, queue: &mut Queue) {
         self.create(random, queue);
         let file = self.draw(random);
-        queue.push_back(FileOp::Append { file, bytes: random.random_range(1..=self.longest_append) });
+        queue.push_back(FileOp::Append { file, bytes: random.random_range(1..=self.max_append_bytes) });
         queue.push_back(FileOp::ReadWhole { file: self.draw(random) });
         queue.push_back(FileOp::Delete { file: self.population.remove(random) });
         queue.push_back(FileOp::Stat { file: self.draw(random) });

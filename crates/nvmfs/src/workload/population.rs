@@ -17,24 +17,31 @@ pub(super) struct Population {
     order: Order,
     skew: f64,
     /// Existing files, oldest first (in any order for `uniform`).
-    live: Vec<FileId>,
+    files: Vec<FileId>,
     /// Size of each file in bytes; 0 for unused numbers.
     sizes: Vec<u64>,
     /// Unused numbers of deleted files.
     free: Vec<FileId>,
     /// Remaining files of the current pass; some may have been deleted.
-    left: Vec<FileId>,
+    remaining: Vec<FileId>,
 }
 
 impl Population {
     /// Creates an empty population.
     pub fn new((order, skew): (Order, f64)) -> Self {
-        Population { order, skew, live: Vec::new(), sizes: Vec::new(), free: Vec::new(), left: Vec::new() }
+        Population {
+            order,
+            skew,
+            files: Vec::new(),
+            sizes: Vec::new(),
+            free: Vec::new(),
+            remaining: Vec::new(),
+        }
     }
 
     /// Returns the number of files.
     pub fn len(&self) -> usize {
-        self.live.len()
+        self.files.len()
     }
 
     /// Adds a file of this size, at least 1.
@@ -44,47 +51,47 @@ impl Population {
             FileId(self.sizes.len() as u32 - 1)
         });
         self.sizes[file.0 as usize] = bytes;
-        self.live.push(file);
+        self.files.push(file);
         file
     }
 
     /// Draws a file. Panics if there is none.
     pub fn draw(&mut self, random: &mut Random) -> FileId {
         match self.order {
-            Order::Uniform => self.live[random.random_range(0..self.live.len())],
-            Order::Zipf => self.live[self.by_age(random)],
+            Order::Uniform => self.files[random.random_range(0..self.files.len())],
+            Order::Zipf => self.files[self.draw_by_age(random)],
             Order::Permuted => loop {
-                match self.left.pop() {
+                match self.remaining.pop() {
                     Some(file) if self.sizes[file.0 as usize] > 0 => return file,
                     Some(_) => {}
                     None => {
-                        self.left.clone_from(&self.live);
-                        self.left.shuffle(random);
+                        self.remaining.clone_from(&self.files);
+                        self.remaining.shuffle(random);
                     }
                 }
             },
         }
     }
 
-    /// Draws an index into `live` by age.
-    fn by_age(&self, random: &mut Random) -> usize {
+    /// Draws an index into `files` by age.
+    fn draw_by_age(&self, random: &mut Random) -> usize {
         let zipf =
-            Zipf::new(self.live.len() as f64, self.skew).expect("there are files, and the skew is one");
-        self.live.len() - zipf.sample(random) as usize
+            Zipf::new(self.files.len() as f64, self.skew).expect("there are files, and the skew is one");
+        self.files.len() - zipf.sample(random) as usize
     }
 
     /// Draws and removes a file. Panics if there is none.
     pub fn remove(&mut self, random: &mut Random) -> FileId {
         let file = match self.order {
             Order::Uniform => {
-                let at = random.random_range(0..self.live.len());
-                self.live.swap_remove(at)
+                let at = random.random_range(0..self.files.len());
+                self.files.swap_remove(at)
             }
             Order::Zipf => {
-                let at = self.by_age(random);
-                self.live.remove(at)
+                let at = self.draw_by_age(random);
+                self.files.remove(at)
             }
-            Order::Permuted => self.live.remove(0),
+            Order::Permuted => self.files.remove(0),
         };
         self.sizes[file.0 as usize] = 0;
         self.free.push(file);

@@ -48,7 +48,7 @@ pub(super) fn number_of_files(
     mean_bytes: f64,
 ) -> Result<u32, ConfigError> {
     let number = match (files, utilisation) {
-        (Some(_), Some(_)) => return Err(both("files")),
+        (Some(_), Some(_)) => return Err(given_twice("files")),
         (Some(files), None) => f64::from(files),
         (None, _) => share_of(capacity_bytes, utilisation)? / (mean_bytes + (BLOCK_BYTES / 2) as f64),
     };
@@ -57,6 +57,6 @@ pub(super) fn number_of_files(
 }
 
 /// Returns the error for a size that is given twice.
-pub(super) fn both(key: &str) -> ConfigError {
+pub(super) fn given_twice(key: &str) -> ConfigError {
     ConfigError::new(key, "is given, and `utilisation` too; one of them decides")
 }

@@ -8,7 +8,7 @@ use wearwell_base::seed::{Random, Seed};
 pub(super) type Queue = VecDeque<FileOp>;
 
 /// Behaviour of a kind of workload in steps; a step is a few operations that belong together.
-pub(super) trait Law: Send {
+pub(super) trait StepGenerator: Send {
     /// Appends the next step of the set-up; appends nothing once all files are created.
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue);
 
@@ -18,7 +18,7 @@ pub(super) trait Law: Send {
 
 /// Source of the operations of a workload.
 pub(super) struct Stream<L> {
-    law: L,
+    generator: L,
     random: Random,
     request_bytes: u32,
     /// Remaining steps of the main phase; `None` if unlimited.
@@ -28,10 +28,11 @@ pub(super) struct Stream<L> {
     queue: Queue,
 }
 
-impl<L: Law + 'static> Stream<L> {
-    pub fn boxed(law: L, steps: Option<u64>, request_bytes: u32, seed: Seed) -> Box<dyn FileWorkload> {
-        let random = seed.of("operations").random();
-        let mut stream = Stream { law, random, request_bytes, steps, set_up: false, queue: Queue::new() };
+impl<L: StepGenerator + 'static> Stream<L> {
+    pub fn boxed(generator: L, steps: Option<u64>, request_bytes: u32, seed: Seed) -> Box<dyn FileWorkload> {
+        let random = seed.derive("operations").random();
+        let mut stream =
+            Stream { generator, random, request_bytes, steps, set_up: false, queue: Queue::new() };
         stream.refill();
         Box::new(stream)
     }
@@ -39,7 +40,7 @@ impl<L: Law + 'static> Stream<L> {
     /// Appends the next step to an empty queue.
     fn refill(&mut self) {
         if !self.set_up {
-            self.law.set_up(&mut self.random, &mut self.queue);
+            self.generator.set_up(&mut self.random, &mut self.queue);
             self.set_up = self.queue.is_empty();
         }
     }
@@ -50,11 +51,11 @@ impl<L: Law + 'static> Stream<L> {
             Some(left) => *left -= 1,
             None => {}
         }
-        self.law.step(&mut self.random, &mut self.queue);
+        self.generator.step(&mut self.random, &mut self.queue);
     }
 }
 
-impl<L: Law + 'static> FileWorkload for Stream<L> {
+impl<L: StepGenerator + 'static> FileWorkload for Stream<L> {
     fn next(&mut self) -> Option<FileOp> {
         if self.queue.is_empty() {
             self.step();

@@ -1,6 +1,6 @@
 //! Tests of the properties of each workload, and of the players.
 
-use super::play::{Contents, OnDirectory, PlayError, PlayOptions, Player};
+use super::play::{Contents, DirectoryTarget, PlayError, PlayOptions, Player};
 use super::{FILE_WORKLOADS, FileId, FileOp, FileWorkload, FileWorkloadConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use wearwell_base::seed::Seed;
@@ -121,11 +121,11 @@ fn permuted_order_draws_each_once_and_zipf_follows_its_law() {
     let blocks = (model.bytes() / 4096) as usize;
     for _ in 0..3 {
         let ops = play(&mut *workload, &mut model, blocks);
-        let places = ops.iter().map(|op| match op {
+        let positions = ops.iter().map(|op| match op {
             FileOp::Write { file, offset_bytes, .. } => (file.0, *offset_bytes),
             other => panic!("{other:?}"),
         });
-        assert_eq!(places.collect::<BTreeSet<_>>().len(), blocks);
+        assert_eq!(positions.collect::<BTreeSet<_>>().len(), blocks);
     }
     // Zipf's law: the two most frequent of 100 records have shares 1 and 1/2 of the sum of 1/k, which is
     // 5.187.
@@ -144,18 +144,19 @@ fn permuted_order_draws_each_once_and_zipf_follows_its_law() {
 }
 
 /// Returns the ages of files at deletion, in creations since their own, divided by the number of files.
-fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
+fn deletion_ages(kind: &str, order: &str) -> Vec<f64> {
     let mut workload = build(&format!("kind = '{kind}'\nfiles = 200\n{order}"), 64 * MIB, 7);
     let mut model = set_up(&mut *workload);
-    let mut made: BTreeMap<u32, usize> = model.files.keys().map(|file| (*file, *file as usize)).collect();
-    let (mut count, mut ages) = (made.len(), Vec::new());
+    let mut created_at: BTreeMap<u32, usize> =
+        model.files.keys().map(|file| (*file, *file as usize)).collect();
+    let (mut count, mut ages) = (created_at.len(), Vec::new());
     for op in play(&mut *workload, &mut model, 20_000) {
         match op {
             FileOp::Create { file, .. } => {
-                made.insert(file.0, count);
+                created_at.insert(file.0, count);
                 count += 1;
             }
-            FileOp::Delete { file } => ages.push((count - made[&file.0]) as f64 / 200.0),
+            FileOp::Delete { file } => ages.push((count - created_at[&file.0]) as f64 / 200.0),
             _ => {}
         }
     }
@@ -166,7 +167,7 @@ fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
 fn order_decides_age_of_deleted_files() {
     for kind in ["postmark", "fileserver"] {
         let [oldest, any, youngest] = ["order = 'permuted'", "", "order = 'zipf'\nskew = 1.0"].map(|order| {
-            let mut ages = ages_at_death(kind, order);
+            let mut ages = deletion_ages(kind, order);
             ages.sort_by(f64::total_cmp);
             ages
         });
@@ -281,14 +282,14 @@ fn postmark_matches_configured_ratios_and_sizes() {
 
 #[test]
 fn postmark_file_count_stays_within_drift() {
-    for (share, least, most) in [(1.0, 1050, 1050), (0.0, 950, 950), (0.5, 950, 1050)] {
+    for (share, min, max) in [(1.0, 1050, 1050), (0.0, 950, 950), (0.5, 950, 1050)] {
         let text = format!("kind = 'postmark'\nfiles = 1000\ncreate_share = {share:?}");
         let mut workload = build(&text, MIB, 2);
         let mut model = set_up(&mut *workload);
         play(&mut *workload, &mut model, 50_000);
         let files = model.files.len();
         // At a limit, creations and deletions alternate.
-        assert!((least - 1..=most + 1).contains(&files), "{files} with {share}");
+        assert!((min - 1..=max + 1).contains(&files), "{files} with {share}");
     }
 }
 
@@ -418,7 +419,7 @@ fn played_directory_holds_the_written_files() {
         let folder = tempfile::tempdir().unwrap();
         let options =
             PlayOptions { contents: Contents::Marked, sync_every: Some(5000), ..Default::default() };
-        let mut player = Player::new(OnDirectory::new(folder.path()), options);
+        let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
         let mut workload = build(&text, 8 * MIB, 7);
         player.set_up(&mut *workload).unwrap();
         player.reset_counts();
@@ -445,7 +446,7 @@ fn played_directory_holds_the_written_files() {
 fn player_detects_wrong_content() {
     let folder = tempfile::tempdir().unwrap();
     let options = PlayOptions { contents: Contents::Marked, ..Default::default() };
-    let mut player = Player::new(OnDirectory::new(folder.path()), options);
+    let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
     let file = FileId(0);
     let missing = player.execute(FileOp::Stat { file }, 4096);
     assert!(matches!(missing, Err(PlayError::Refused { op: FileOp::Stat { .. }, .. })), "{missing:?}");
@@ -461,10 +462,10 @@ fn player_detects_wrong_content() {
 }
 
 #[test]
-fn unlike_contents_differ_in_every_request() {
+fn unique_contents_differ_in_every_request() {
     let folder = tempfile::tempdir().unwrap();
-    let options = PlayOptions { contents: Contents::Unlike, ..Default::default() };
-    let mut player = Player::new(OnDirectory::new(folder.path()), options);
+    let options = PlayOptions { contents: Contents::Unique, ..Default::default() };
+    let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
     let file = FileId(0);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..3 {

@@ -9,7 +9,7 @@ use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Caching, Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 use wearwell_nvmfs::store::State;
 
@@ -169,7 +169,7 @@ fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
 /// Writes until the power is cut at an event, and checks the result. Returns true if the cut happened.
 fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
     let options = options(caching, (caching == Caching::Periodic).then_some(0.05));
-    let power = Power::new();
+    let power = PowerSource::new();
     let ssd = Arc::new(SimulatedSsd::new(SSD_BLOCKS, power.clone()));
     let nvram = SimulatedNvram::new(NVRAM_BYTES, power.clone());
     let (mut fs, file) = fresh(nvram, Arc::clone(&ssd), options.clone());
@@ -187,7 +187,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
         expected.insert(block, byte);
     }
     let Some((last_block, last_byte)) = last else { return false };
-    let power = Power::new();
+    let power = PowerSource::new();
     let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
     let ssd = Arc::new(SimulatedSsd::from_image(ssd.crash(&mut random), power.clone()));
     let (mut fs, _) = Nvmfs::mount(SimulatedNvram::from_image(nvram, power), ssd, options).unwrap();

@@ -10,7 +10,7 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino
 use wearwell_nvmfs::model::ModelFs;
 
 /// Maximum size of the file, bytes.
-const MOST_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 3 << 20;
 /// Maximum range of one operation, bytes.
 const RANGE_BYTES: usize = 200_000;
 
@@ -50,8 +50,8 @@ fn steps(seed: u64, count: usize) -> Vec<Step> {
 
 fn step(numbers: &mut impl Rng) -> Step {
     let from = offset(numbers);
-    let most = if numbers.random_ratio(1, 8) { RANGE_BYTES } else { 3 * BLOCK_BYTES };
-    let length = numbers.random_range(1..=most).min(MOST_BYTES - from);
+    let max_length = if numbers.random_ratio(1, 8) { RANGE_BYTES } else { 3 * BLOCK_BYTES };
+    let length = numbers.random_range(1..=max_length).min(MAX_BYTES - from);
     let seed = numbers.random_range(1..=255);
     match numbers.random_range(0..100) {
         0..30 => Step::Read { from, length },
@@ -74,7 +74,7 @@ fn step(numbers: &mut impl Rng) -> Step {
 /// Returns an offset: often at a block boundary, and more likely near the beginning than near the end.
 fn offset(numbers: &mut impl Rng) -> usize {
     let shift = numbers.random_range(0..8);
-    let at = numbers.random_range(0..MOST_BYTES - BLOCK_BYTES) >> shift;
+    let at = numbers.random_range(0..MAX_BYTES - BLOCK_BYTES) >> shift;
     match numbers.random_range(0..4) {
         0 => at / BLOCK_BYTES * BLOCK_BYTES,
         1 => at / BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES - 1,
@@ -104,7 +104,7 @@ impl<F: FileSystem> Exerciser<F> {
             }
             self.step(*step).map_err(|what| (number, what))?;
         }
-        self.check(0, MOST_BYTES).map_err(|what| (steps.len() - 1, what))
+        self.check(0, MAX_BYTES).map_err(|what| (steps.len() - 1, what))
     }
 
     fn step(&mut self, step: Step) -> Result<(), String> {
@@ -130,7 +130,7 @@ impl<F: FileSystem> Exerciser<F> {
                     .map_err(|error| error.to_string())?;
                 self.expect_allocated(how, from, from + length);
             }
-            Step::Remount => return self.check(0, MOST_BYTES),
+            Step::Remount => return self.check(0, MAX_BYTES),
         }
         let size_bytes = self.fs.attributes(self.file).map_err(|error| error.to_string())?.size_bytes;
         if size_bytes != self.expected.len() as u64 {
@@ -207,11 +207,11 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec
 
 /// Tests new file systems with several seeds, or with the one given in the environment.
 fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> (F, Remount<F>)) {
-    let asked = std::env::var("WEARWELL_FSX").ok().map(|text| {
+    let requested = std::env::var("WEARWELL_FSX").ok().map(|text| {
         let (seed, count) = text.split_once(':').expect("WEARWELL_FSX=seed:ops");
         (seed.parse().expect("a seed"), count.parse().expect("a number of operations"))
     });
-    let runs = asked.map_or_else(|| (0..seeds).map(|seed| (seed, count)).collect(), |run| vec![run]);
+    let runs = requested.map_or_else(|| (0..seeds).map(|seed| (seed, count)).collect(), |run| vec![run]);
     for (seed, count) in runs {
         println!("WEARWELL_FSX={seed}:{count}");
         let steps = steps(seed, count);

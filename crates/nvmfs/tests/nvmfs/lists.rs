@@ -20,14 +20,14 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Enough reads for the lists to adapt: each ghost hit changes the length by few pages.
 const READS: u64 = 20_000;
 
-type Small = Store<PlainNvram, MemorySsd>;
+type SmallStore = Store<PlainNvram, MemorySsd>;
 
 fn options(lists: Lists) -> Options {
     Options { lists, ..Options::default() }
 }
 
 /// Creates a file system with one unwritten file.
-fn fresh(lists: Lists, ssd_blocks: u64) -> Small {
+fn new_store(lists: Lists, ssd_blocks: u64) -> SmallStore {
     let format = Format { id: 7, inodes: Some(64), ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(ssd_blocks));
     let mut store = Store::format(PlainNvram::new(NVRAM_BYTES), ssd, &format, options(lists)).unwrap();
@@ -43,35 +43,35 @@ fn fresh(lists: Lists, ssd_blocks: u64) -> Small {
     store
 }
 
-fn write(store: &mut Small, block: u64) -> bool {
+fn write(store: &mut SmallStore, block: u64) -> bool {
     let written = match store.write(FILE, block * BLOCK, &[block as u8; BLOCK_BYTES]) {
         Ok(written) => written > 0,
         Err(Error::NoSpace(_)) => false,
         Err(error) => panic!("{error}"),
     };
-    store.settle().unwrap();
+    store.flush_and_recycle().unwrap();
     written
 }
 
 /// Reads a block in `pieces` pieces.
-fn read(store: &mut Small, block: u64, pieces: usize) {
+fn read(store: &mut SmallStore, block: u64, pieces: usize) {
     for piece in 0..pieces {
         let mut out = vec![0xee; BLOCK_BYTES / pieces];
         store.read(FILE, block * BLOCK + (piece * out.len()) as u64, &mut out).unwrap();
         assert!(out.iter().all(|byte| *byte == block as u8 || *byte == 0));
     }
-    store.settle().unwrap();
+    store.flush_and_recycle().unwrap();
 }
 
 /// Returns a store in which all blocks of the file except the last ones are on the SSD.
-fn filled(lists: Lists) -> Small {
-    let mut store = fresh(lists, SSD_BLOCKS);
+fn filled(lists: Lists) -> SmallStore {
+    let mut store = new_store(lists, SSD_BLOCKS);
     (0..FILE_BLOCKS).for_each(|block| assert!(write(&mut store, block)));
     store
 }
 
 /// Reads or writes random blocks starting at `first`; returns the counts.
-fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, seed: u64) -> Counts {
+fn load(store: &mut SmallStore, reads: bool, first: u64, blocks: u64, times: u64, seed: u64) -> Counts {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let before = store.counts;
     for _ in 0..times {
@@ -86,7 +86,7 @@ fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, see
 }
 
 /// Returns the length of the dirty list as a fraction of the pages that data can use.
-fn share(store: &Small) -> f64 {
+fn share(store: &SmallStore) -> f64 {
     let pages: u32 =
         [State::Free, State::Clean, State::Dirty].map(|state| store.pages_in(state)).iter().sum();
     f64::from(store.dirty_list_pages()) / f64::from(pages)
@@ -159,7 +159,7 @@ fn adaptive_lists_follow_changing_hot_set() {
 
 #[test]
 fn full_ssd_keeps_dirty_list_long_and_capacity_constant() {
-    let mut store = fresh(Lists::Adaptive, 40 * 128);
+    let mut store = new_store(Lists::Adaptive, 40 * 128);
     let capacity = store.capacity_blocks();
     let written = (0..FILE_BLOCKS).take_while(|block| write(&mut store, *block)).count() as u64;
     assert!(store.used_blocks() + 10 > store.capacity_blocks(), "it is full");
@@ -173,7 +173,7 @@ fn full_ssd_keeps_dirty_list_long_and_capacity_constant() {
         load(&mut store, false, 0, written, 500, 10 + seed);
     }
     // Truncation frees space, so the dirty list may be short.
-    store.cut(FILE, 2200, FILE_BLOCKS).unwrap();
+    store.remove_blocks(FILE, 2200, FILE_BLOCKS).unwrap();
     (3000..5000).for_each(|block| assert!(write(&mut store, block)));
     load(&mut store, true, 0, 2200, READS, 20);
     assert!(share(&store) < 0.8, "{}", share(&store));

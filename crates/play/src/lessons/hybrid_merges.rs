@@ -1,7 +1,7 @@
 //! The three merges of a hybrid FTL, from the switch merge without copies to the full merge of a whole block.
 
 use super::Lesson;
-use super::script::Script;
+use super::script::WriteScript;
 use crate::film::Film;
 use wearwell_plot::Failure;
 
@@ -40,7 +40,7 @@ kind = "uniform"
 "#;
 
 fn film() -> Result<Film, Failure> {
-    let filled = (0..4).fold(Script::new(), |script, block| script.write(block * 8, 8));
+    let filled = (0..4).fold(WriteScript::new(), |script, block| script.write(block * 8, 8));
     // Fills the log block of the second logical block in order.
     let switched = filled.write(8, 8);
     // Starts the log block of the third logical block in order; it is merged when the fourth needs a log block.
@@ -55,7 +55,7 @@ mod tests {
     use crate::film::Op;
 
     #[test]
-    fn switch_merge_moves_nothing_partial_the_rest_and_full_all() {
+    fn switch_merge_moves_no_page_partial_some_and_full_all() {
         let film = film().unwrap();
         let moved = |frame: &crate::film::Frame| {
             let is_moved = |op: &&Op| matches!(op, Op::Write { cell, .. } if cell.cause == 1);

@@ -14,7 +14,7 @@ pub fn stop() -> ! {
 }
 
 /// Returns the result of the work, or `None` if it was stopped.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn catch_stop<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).map_or_else(
         |panic| if panic.is::<Stopped>() { None } else { resume_unwind(panic) },
         |answer| Some(answer),

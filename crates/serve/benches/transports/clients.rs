@@ -18,11 +18,11 @@ pub struct Job {
 }
 
 /// Returns the requests a second of a caller in the same process, which has one request in progress.
-pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
+pub fn in_process_iops(device: &SharedDevice, job: &Job) -> f64 {
     let (mut pages, mut data) = (Pages(1), vec![7; 4096]);
-    let (began, mut done) = (Instant::now(), 0u64);
+    let (started, mut done) = (Instant::now(), 0u64);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         let offset = pages.next() * 4096;
         device
             .with(|device| match job.writes {
@@ -32,7 +32,7 @@ pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
             .unwrap();
         done += 1;
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }
 
 /// Returns the requests a second measured by fio, or `None` if fio is missing or failed.
@@ -96,9 +96,9 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     let mut requests = Vec::new();
     (0..job.depth).for_each(|_| request(&mut pages, &mut requests));
     let mut replies = vec![0; reply_bytes * usize::from(job.depth)];
-    let (began, mut done, mut partial) = (Instant::now(), 0u64, 0);
+    let (started, mut done, mut partial) = (Instant::now(), 0u64, 0);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         stream.write_all(&requests).unwrap();
         requests.clear();
         // Submits a new request for every reply that has arrived.
@@ -113,7 +113,7 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
         (0..read).for_each(|_| request(&mut pages, &mut requests));
         done += read as u64;
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }
 
 /// Returns the requests a second of a guest with `job.depth` requests in progress.
@@ -129,9 +129,9 @@ pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
         guest.submit(slot, (kind, pages.next() * 8), 4096, !job.writes);
     };
     (0..job.depth).for_each(|slot| submit(&mut guest, slot, &mut pages));
-    let (began, mut done) = (Instant::now(), 0u64);
+    let (started, mut done) = (Instant::now(), 0u64);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         guest.kick();
         for (head, _) in guest.wait() {
             let slot = (head / 3) as u16;
@@ -143,5 +143,5 @@ pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
             submit(&mut guest, slot, &mut pages);
         }
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }

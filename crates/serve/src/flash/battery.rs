@@ -81,7 +81,7 @@ impl Battery {
 
     /// Returns the pages trimmed since their last write. `newest_ids` has the content ID of each page's newest copy in flash.
     /// Records of other pages are dropped.
-    pub fn since(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
+    pub fn trimmed_since_write(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
         self.trimmed.retain(|page, mark| newest_ids.get(page).is_some_and(|id| id < mark));
         self.trimmed.keys().copied().collect()
     }
@@ -103,7 +103,7 @@ impl Battery {
     }
 
     /// Drops the records of pages that were written.
-    pub fn written(&mut self, pages: std::ops::Range<u32>) {
+    pub fn forget_written(&mut self, pages: std::ops::Range<u32>) {
         if !self.trimmed.is_empty() {
             pages.for_each(|page| {
                 self.trimmed.remove(&page);
@@ -137,16 +137,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn since_returns_trims_without_later_writes() {
+    fn trimmed_since_write_omits_later_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut battery = Battery::open(folder.path()).unwrap();
         battery.trim([3, 4, 5].into_iter(), 10).unwrap();
-        battery.written(4..5);
+        battery.forget_written(4..5);
         drop(battery);
         let programs: HashMap<u32, u64> = [(3, 8), (4, 10), (5, 9), (6, 1)].into();
         let mut battery = Battery::open(folder.path()).unwrap();
         assert_eq!(battery.first_free_id(), 10);
-        assert_eq!(battery.since(&programs), [3, 5]);
+        assert_eq!(battery.trimmed_since_write(&programs), [3, 5]);
         battery.rewrite().unwrap();
         drop(battery);
         let path = folder.path().join(NAME);
@@ -154,7 +154,7 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.extend([1, 2, 3]);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Battery::open(folder.path()).unwrap().since(&programs), [3, 5]);
+        assert_eq!(Battery::open(folder.path()).unwrap().trimmed_since_write(&programs), [3, 5]);
         bytes[1] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert!(Battery::open(folder.path()).is_err());

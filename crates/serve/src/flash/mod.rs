@@ -12,11 +12,11 @@ mod image;
 mod medium;
 mod records;
 mod scan;
-mod scratch;
+mod trial;
 
 pub use battery::Battery;
-pub use check::{Census, CheckReport, PageLine, census, check, dump};
-pub use drive::KeptDrive;
+pub use check::{CheckReport, ImageCounts, PageLine, check, count_image, dump};
+pub use drive::StoredDrive;
 pub use files::{Shape, is_flash};
 pub use image::{FlashImage, OpenReport};
 pub use medium::PowerCut;

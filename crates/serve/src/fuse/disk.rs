@@ -24,13 +24,13 @@ pub struct DiskFolder {
 
 impl DiskFolder {
     /// Creates the directory for `device`.
-    pub fn of(device: SharedDevice) -> Result<Self, DeviceError> {
+    pub fn new(device: SharedDevice) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
         Ok(DiskFolder { device, bytes, page_bytes, owner: Owner::default() })
     }
 
     /// Returns how many bytes of the range lie in the file.
-    fn within(&self, offset: u64, length: u64) -> u64 {
+    fn bytes_in_file(&self, offset: u64, length: u64) -> u64 {
         self.bytes.saturating_sub(offset).min(length)
     }
 }
@@ -63,16 +63,16 @@ impl Files for DiskFolder {
         2
     }
 
-    fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
-        let (size, held, kind, perm, nlink) = match of {
+    fn attributes(&self, node_id: INodeNo) -> Result<FileAttr, Errno> {
+        let (size, content_bytes, kind, perm, nlink) = match node_id {
             FOLDER_NUMBER => (0, 0, FileType::Directory, 0o555, 2),
             DISK_NUMBER => {
-                let held = self.device.with(|device| Ok(device.content_bytes())).map_err(errno)?;
-                (self.bytes, held, FileType::RegularFile, 0o600, 1)
+                let content_bytes = self.device.with(|device| Ok(device.content_bytes())).map_err(errno)?;
+                (self.bytes, content_bytes, FileType::RegularFile, 0o600, 1)
             }
             _ => return Err(Errno::ENOENT),
         };
-        Ok(self.owner.attributes(of, (kind, perm, nlink), (size, held), self.page_bytes))
+        Ok(self.owner.attributes(node_id, (kind, perm, nlink), (size, content_bytes), self.page_bytes))
     }
 
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
@@ -95,11 +95,11 @@ impl Files for DiskFolder {
     }
 
     fn range(&self, _: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno> {
-        Ok((offset, self.within(offset, bytes)))
+        Ok((offset, self.bytes_in_file(offset, bytes)))
     }
 
     fn write(&self, _: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let data = &data[..self.within(offset, data.len() as u64) as usize];
+        let data = &data[..self.bytes_in_file(offset, data.len() as u64) as usize];
         if data.is_empty() {
             // A block device reports the same error.
             return Err(Errno::ENOSPC);
@@ -119,7 +119,7 @@ impl Files for DiskFolder {
             // Space cannot be reserved: a simulated drive can be full regardless.
             _ => return Err(Errno::EOPNOTSUPP),
         };
-        let within = self.within(offset, length);
+        let within = self.bytes_in_file(offset, length);
         if within < length && !keeps_size {
             return Err(Errno::EFBIG);
         }

@@ -5,7 +5,7 @@ mod disk;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod folder;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
-mod mounted;
+mod mount;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod replies;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
@@ -19,7 +19,7 @@ pub const TRANSPORT: TransportKind = TransportKind {
     value: "DIR",
     help: "As a file, DIR/disk, by FUSE, or a zoned drive as a file of each zone in DIR/seq; DIR is an empty directory",
     #[cfg(all(feature = "fuse", target_os = "linux"))]
-    parse: mounted::parse,
+    parse: mount::parse,
     #[cfg(not(all(feature = "fuse", target_os = "linux")))]
     parse: |_| {
         Err("this program was built without FUSE, which Linux alone has, and the feature `nvmfs`".into())

@@ -8,7 +8,7 @@ use wearwell_engine::layer::LayerError;
 
 /// Owner of the files (the user that runs the server) and their creation time.
 pub struct Owner {
-    began: SystemTime,
+    started: SystemTime,
     uid: u32,
     gid: u32,
 }
@@ -16,7 +16,7 @@ pub struct Owner {
 impl Default for Owner {
     fn default() -> Self {
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        Owner { began: SystemTime::now(), uid, gid }
+        Owner { started: SystemTime::now(), uid, gid }
     }
 }
 
@@ -24,20 +24,20 @@ impl Owner {
     /// Returns the attributes of a file from its kind, permissions and link count, its size, and its allocated bytes.
     pub fn attributes(
         &self,
-        of: INodeNo,
+        node_id: INodeNo,
         (kind, perm, nlink): (FileType, u16, u32),
-        (size, held): (u64, u64),
+        (size, content_bytes): (u64, u64),
         page_bytes: u32,
     ) -> FileAttr {
         FileAttr {
-            ino: of,
+            ino: node_id,
             size,
             // The kernel counts sectors of 512 bytes.
-            blocks: held / 512,
-            atime: self.began,
-            mtime: self.began,
-            ctime: self.began,
-            crtime: self.began,
+            blocks: content_bytes / 512,
+            atime: self.started,
+            mtime: self.started,
+            ctime: self.started,
+            crtime: self.started,
             kind,
             perm,
             nlink,

@@ -35,7 +35,7 @@ pub mod option {
 }
 
 /// Types of option replies.
-pub mod answer {
+pub mod option_reply {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const ACK: u32 = 1;
     pub const SERVER: u32 = 2;
@@ -188,11 +188,11 @@ pub struct ClientOption {
 }
 
 impl ClientOption {
-    /// Reads an option. The data is skipped if it is longer than `most_bytes`.
+    /// Reads an option. The data is skipped if it is longer than `max_bytes`.
     ///
     /// # Errors
     /// Fails at the end of the connection or if the magic is wrong.
-    pub fn read(source: &mut impl Read, most_bytes: u32) -> io::Result<Self> {
+    pub fn read(source: &mut impl Read, max_bytes: u32) -> io::Result<Self> {
         let mut head = [0; 16];
         source.read_exact(&mut head)?;
         let mut head = &head[..];
@@ -201,7 +201,7 @@ impl ClientOption {
         if magic != Some(OPTION_MAGIC) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no option"));
         }
-        if length > most_bytes {
+        if length > max_bytes {
             skip(source, length.into())?;
             return Ok(ClientOption { option, data: None });
         }
@@ -239,8 +239,8 @@ pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) 
 pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let name = take_text(&mut data)?;
     let count = u16::from_be_bytes(take(&mut data)?);
-    let wanted: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
-    (data.is_empty() && wanted.len() == usize::from(count)).then_some((name, wanted))
+    let requested: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
+    (data.is_empty() && requested.len() == usize::from(count)).then_some((name, requested))
 }
 
 /// Parses NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name and the context queries. Returns `None` if

@@ -1,6 +1,6 @@
 //! NBD transmission phase: requests and replies.
 
-use super::handshake::{CONTEXT, Export, Negotiated};
+use super::handshake::{CONTEXT, Export, NegotiationResult};
 use super::protocol::{
     Fault, HOLE, REQUEST_BYTES, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, command, flag,
     skip,
@@ -18,12 +18,12 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Size of the first read of a write's data in bytes; later reads grow with the data received.
 const FIRST_READ_BYTES: usize = 128 << 10;
 /// Maximum number of extents in one block-status reply.
-const MOST_EXTENTS: usize = 1 << 16;
+const MAX_EXTENTS: usize = 1 << 16;
 
 /// Maximum number of concurrent requests of a client with a timed device.
-const MOST_CONCURRENT: usize = 64;
+const MAX_CONCURRENT: usize = 64;
 /// Longer requests (in bytes) are not served concurrently.
-const MOST_CONCURRENT_BYTES: u32 = 1 << 20;
+const MAX_CONCURRENT_BYTES: u32 = 1 << 20;
 
 /// Connection of a client in the transmission phase.
 pub struct Transmission<'a, R, W: Write> {
@@ -31,7 +31,7 @@ pub struct Transmission<'a, R, W: Write> {
     out: Mutex<BufWriter<W>>,
     device: &'a SharedDevice,
     export: &'a Export,
-    negotiated: Negotiated,
+    negotiated: NegotiationResult,
 }
 
 /// Message received from a client.
@@ -51,7 +51,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         out: W,
         device: &'a SharedDevice,
         export: &'a Export,
-        negotiated: Negotiated,
+        negotiated: NegotiationResult,
     ) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         let out = Mutex::new(BufWriter::with_capacity(BUFFER_BYTES, out));
@@ -71,7 +71,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
 
     /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
     fn serve_sequentially(&mut self) -> io::Result<()> {
-        let mut responder = Responder::of(self.device, self.export, self.negotiated, &self.out);
+        let mut responder = Responder::new(self.device, self.export, self.negotiated, &self.out);
         loop {
             // Flush replies before blocking on the next request.
             if !has_whole_request(&self.source) {
@@ -93,7 +93,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         let (sender, receiver) = sync_channel::<(Request, Vec<u8>)>(0);
         let receiver = Mutex::new(receiver);
         let work = || {
-            let mut responder = Responder::of(device, export, negotiated, out);
+            let mut responder = Responder::new(device, export, negotiated, out);
             loop {
                 let received = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok((request, data)) = received else { return };
@@ -107,16 +107,16 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         std::thread::scope(|scope| {
             // The workers end when this sender is dropped.
             let sender = sender;
-            for _ in 0..MOST_CONCURRENT {
+            for _ in 0..MAX_CONCURRENT {
                 std::thread::Builder::new().name("nbd request".into()).spawn_scoped(scope, work)?;
             }
-            let mut responder = Responder::of(device, export, negotiated, out);
+            let mut responder = Responder::new(device, export, negotiated, out);
             loop {
                 let mut data = Vec::new();
                 match next(source, export, &mut data)? {
-                    Incoming::Request(request) if request.length <= MOST_CONCURRENT_BYTES => {
-                        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-                        sender.send((request, data)).map_err(gone)?;
+                    Incoming::Request(request) if request.length <= MAX_CONCURRENT_BYTES => {
+                        let broken_pipe = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+                        sender.send((request, data)).map_err(broken_pipe)?;
                         continue;
                     }
                     Incoming::Request(request) => {
@@ -149,7 +149,7 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
     if request.command == command::DISC {
         return Ok(Incoming::Disconnect);
     }
-    if request.data_bytes() > export.most_bytes {
+    if request.data_bytes() > export.max_bytes {
         skip(source, request.data_bytes().into())?;
         return Ok(Incoming::TooLong(request));
     }
@@ -178,16 +178,16 @@ fn read_announced(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> i
 struct Responder<'a, W: Write> {
     device: &'a SharedDevice,
     export: &'a Export,
-    negotiated: Negotiated,
+    negotiated: NegotiationResult,
     out: &'a Mutex<BufWriter<W>>,
     data: Vec<u8>,
 }
 
 impl<'a, W: Write> Responder<'a, W> {
-    fn of(
+    fn new(
         device: &'a SharedDevice,
         export: &'a Export,
-        negotiated: Negotiated,
+        negotiated: NegotiationResult,
         out: &'a Mutex<BufWriter<W>>,
     ) -> Self {
         Responder { device, export, negotiated, out, data: Vec::new() }
@@ -204,7 +204,7 @@ impl<'a, W: Write> Responder<'a, W> {
         match request.command {
             command::READ => self.read(request),
             command::BLOCK_STATUS => self.block_status(request),
-            _ => match self.device.with(|device| self.change(device, request)) {
+            _ => match self.device.with(|device| self.perform(device, request)) {
                 Ok(()) => self.reply(request, chunk::NONE, &[], &[]),
                 Err(error) => self.refuse(request, fault(&error)),
             },
@@ -231,13 +231,13 @@ impl<'a, W: Write> Responder<'a, W> {
             let takes_room = matches!(request.command, command::WRITE | command::WRITE_ZEROES);
             return Err(if takes_room { Fault::NoSpace } else { Fault::Invalid });
         }
-        let is_long = request.command == command::READ && request.length > self.export.most_bytes;
+        let is_long = request.command == command::READ && request.length > self.export.max_bytes;
         let tells_nothing = request.command == command::BLOCK_STATUS && request.length == 0;
         if is_long || tells_nothing { Err(Fault::Invalid) } else { Ok(()) }
     }
 
     /// Performs a request whose reply has no data.
-    fn change(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
+    fn perform(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
         let &Request { offset, length, flags, .. } = request;
         match request.command {
             command::WRITE => device.write(offset, &self.data)?,
@@ -271,7 +271,7 @@ impl<'a, W: Write> Responder<'a, W> {
     }
 
     fn block_status(&mut self, request: &Request) -> io::Result<()> {
-        let most = if request.flags & flag::REQ_ONE != 0 { 1 } else { MOST_EXTENTS };
+        let most = if request.flags & flag::REQ_ONE != 0 { 1 } else { MAX_EXTENTS };
         let found = self.device.with(|device| device.extents(request.offset, request.length.into(), most));
         let extents = match found {
             Ok(extents) => extents,

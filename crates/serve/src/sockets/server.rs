@@ -46,7 +46,7 @@ struct Shared {
     service: Box<dyn Service>,
     name: &'static str,
     limits: Limits,
-    ended: AtomicBool,
+    is_stopping: AtomicBool,
     /// Connected clients, and perhaps some that have left.
     connected: Mutex<Vec<(Stream, JoinHandle<()>)>>,
 }
@@ -64,8 +64,8 @@ impl Server {
     ) -> io::Result<Self> {
         let (listener, address) = Listener::bind(address)?;
         let service = Box::new(service);
-        let (ended, connected) = (AtomicBool::new(false), Mutex::default());
-        let shared = Arc::new(Shared { service, name, limits, ended, connected });
+        let (is_stopping, connected) = (AtomicBool::new(false), Mutex::default());
+        let shared = Arc::new(Shared { service, name, limits, is_stopping, connected });
         let listening = {
             let shared = shared.clone();
             std::thread::Builder::new().name(name.into()).spawn(move || shared.listen(&listener))?
@@ -79,15 +79,15 @@ impl Server {
     }
 
     /// True if no clients can connect any more.
-    pub fn is_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.listening.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Closes all connections and waits until each current request is done.
     pub fn end(&mut self) {
         let Some(listening) = self.listening.take() else { return };
-        self.shared.ended.store(true, Ordering::SeqCst);
-        // A connection wakes the listening thread, which then checks `ended`.
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        // A connection wakes the listening thread, which then checks `is_stopping`.
         let woken = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).is_ok(),
             Address::Tcp(address) => TcpStream::connect(address).is_ok(),
@@ -121,7 +121,7 @@ impl Shared {
     }
 
     fn listen(self: &Arc<Self>, listener: &Listener) {
-        while !self.ended.load(Ordering::SeqCst) {
+        while !self.is_stopping.load(Ordering::SeqCst) {
             match listener.accept() {
                 Ok(stream) => self.admit(stream),
                 // For example, too many open files: clients may leave meanwhile.
@@ -134,7 +134,7 @@ impl Shared {
     fn admit(self: &Arc<Self>, mut stream: Stream) {
         let mut connected = self.connected();
         connected.retain(|(_, thread)| !thread.is_finished());
-        if connected.len() >= self.limits.connections || self.ended.load(Ordering::SeqCst) {
+        if connected.len() >= self.limits.connections || self.is_stopping.load(Ordering::SeqCst) {
             return;
         }
         let Ok(kept) = stream.try_clone() else { return };

@@ -13,7 +13,7 @@ use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
 /// Maximum number of simultaneous front ends. Each has threads for its queues.
-const MOST_FRONT_ENDS: usize = 8;
+const MAX_FRONT_ENDS: usize = 8;
 
 /// Parses the address of the socket.
 pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
@@ -33,8 +33,8 @@ impl Endpoint for ListenAddress {
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         device.check_has_no_zones()?;
-        let limits = Limits { connections: MOST_FRONT_ENDS, ..Limits::default() };
-        let server = Server::start("vhost-user", FrontEnds(device.clone()), &self.0, limits)?;
+        let limits = Limits { connections: MAX_FRONT_ENDS, ..Limits::default() };
+        let server = Server::start("vhost-user", FrontEndService(device.clone()), &self.0, limits)?;
         Ok(Box::new(VhostUser(server)))
     }
 }
@@ -48,7 +48,7 @@ impl Transport for VhostUser {
     }
 
     fn is_closed(&self) -> bool {
-        self.0.is_ended()
+        self.0.has_ended()
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {
@@ -58,14 +58,14 @@ impl Transport for VhostUser {
 }
 
 /// Device served to all front ends.
-struct FrontEnds(SharedDevice);
+struct FrontEndService(SharedDevice);
 
-impl Service for FrontEnds {
+impl Service for FrontEndService {
     /// Serves a front end by the `vhost-user-backend` crate, with [`relay`] between them.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
-        let drive = Drive::of(self.0.clone(), memory.clone()).map_err(io::Error::other)?;
+        let drive = Drive::new(self.0.clone(), memory.clone()).map_err(io::Error::other)?;
         let drive = Arc::new(drive);
         let mut daemon = VhostUserDaemon::new("vhost-user".into(), drive.clone(), memory).map_err(failed)?;
         let back = connect(&mut daemon)?;

@@ -11,9 +11,9 @@ use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 /// Bytes of a message header: request, flags, payload size.
 const HEAD_BYTES: usize = 12;
 /// Length limit of a payload in bytes.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// Maximum number of file descriptors with a message.
-const MOST_FILES: usize = 32;
+const MAX_FILES: usize = 32;
 
 /// VHOST_USER_SET_MEM_TABLE: number of regions, padding, regions.
 const SET_MEM_TABLE: u32 = 5;
@@ -27,7 +27,7 @@ const REGION_BYTES: usize = 32;
 pub fn relay(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
     loop {
         let (mut message, files) = receive(front)?;
-        cut(&mut message);
+        truncate_memory_table(&mut message);
         send(back, &message, &files)?;
     }
 }
@@ -35,19 +35,19 @@ pub fn relay(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
 /// Receives a message and its file descriptors.
 fn receive(from: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut message = vec![0; HEAD_BYTES];
-    let (room, mut numbers) = (message.as_mut_slice(), [0; MOST_FILES]);
-    let mut parts = [libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() }];
+    let (unfilled, mut numbers) = (message.as_mut_slice(), [0; MAX_FILES]);
+    let mut parts = [libc::iovec { iov_base: unfilled.as_mut_ptr().cast(), iov_len: unfilled.len() }];
     // SAFETY: the only buffer is `room`, which nothing else accesses during the call.
     let (received, files) = unsafe { from.recv_with_fds(&mut parts, &mut numbers) }?;
     // SAFETY: the kernel has just created these descriptors for this process, so nothing else owns them.
-    let own = |&number| unsafe { OwnedFd::from_raw_fd(number) };
-    let files = numbers[..files].iter().map(own).collect();
+    let to_owned_fd = |&number| unsafe { OwnedFd::from_raw_fd(number) };
+    let files = numbers[..files].iter().map(to_owned_fd).collect();
     if received == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     from.read_exact(&mut message[received..])?;
     let length = number(&message, 8) as usize;
-    if length > MOST_BYTES {
+    if length > MAX_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "no message"));
     }
     message.resize(HEAD_BYTES + length, 0);
@@ -56,7 +56,7 @@ fn receive(from: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
 }
 
 /// Truncates a memory table to the regions that it has.
-fn cut(message: &mut Vec<u8>) {
+fn truncate_memory_table(message: &mut Vec<u8>) {
     if number(message, 0) != SET_MEM_TABLE || message.len() < HEAD_BYTES + TABLE_HEAD_BYTES {
         return;
     }
@@ -90,10 +90,10 @@ mod tests {
     }
 
     /// Builds a memory table that announces `regions` regions and has room for `room`.
-    fn table(regions: u32, room: usize) -> Vec<u8> {
+    fn table(regions: u32, capacity: usize) -> Vec<u8> {
         let mut payload = regions.to_ne_bytes().to_vec();
         payload.resize(TABLE_HEAD_BYTES, 0);
-        payload.extend((0..room * REGION_BYTES).map(|at| at as u8));
+        payload.extend((0..capacity * REGION_BYTES).map(|at| at as u8));
         message(SET_MEM_TABLE, &payload)
     }
 
@@ -105,11 +105,11 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(b"mine").unwrap();
         let sent = [table(1, 2), message(3, &[]), table(2, 2), table(9, 1), message(24, &[7; 300])];
-        let wanted = [table(1, 1), message(3, &[]), table(2, 2), table(9, 1), message(24, &[7; 300])];
-        for (message, wanted) in sent.iter().zip(&wanted) {
+        let expected = [table(1, 1), message(3, &[]), table(2, 2), table(9, 1), message(24, &[7; 300])];
+        for (message, expected) in sent.iter().zip(&expected) {
             send(&front, message, &[file.try_clone().unwrap().into()]).unwrap();
             let (got, files) = receive(&mut far).unwrap();
-            assert_eq!((&got, files.len()), (wanted, 1));
+            assert_eq!((&got, files.len()), (expected, 1));
         }
         // Sends that message again, byte by byte.
         for byte in &sent[4] {

@@ -8,15 +8,15 @@ use std::io::{Read, Write};
 /// Unit of sizes and positions, independent of the block size.
 pub const SECTOR_BYTES: u64 = 512;
 /// Maximum data of a request in bytes. The configuration announces this limit in segments.
-pub const MOST_BYTES: usize = (MOST_SEGMENTS * MOST_SEGMENT_BYTES) as usize;
+pub const MAX_BYTES: usize = (MAX_SEGMENTS * MAX_SEGMENT_BYTES) as usize;
 /// Maximum number of data segments of a request.
-pub const MOST_SEGMENTS: u32 = 126;
+pub const MAX_SEGMENTS: u32 = 126;
 /// Maximum size of a segment in bytes.
-pub const MOST_SEGMENT_BYTES: u32 = 1 << 16;
+pub const MAX_SEGMENT_BYTES: u32 = 1 << 16;
 /// Maximum number of ranges in one discard or write-zeroes request.
-pub const MOST_RANGES: u32 = 32;
+pub const MAX_RANGES: u32 = 32;
 /// Maximum length of such a range in sectors: 1 GiB.
-pub const MOST_RANGE_SECTORS: u32 = 1 << 21;
+pub const MAX_RANGE_SECTORS: u32 = 1 << 21;
 /// Bytes of a device name in GET_ID.
 const NAME_BYTES: usize = 20;
 
@@ -60,14 +60,14 @@ thread_local! {
 }
 
 /// Context of a request.
-pub struct Requests<'a> {
+pub struct RequestContext<'a> {
     /// The device.
     pub device: &'a SharedDevice,
     /// True if writes must survive a power cut without a flush, because the driver does not support flushes.
     pub writes_through: bool,
 }
 
-impl Requests<'_> {
+impl RequestContext<'_> {
     /// Serves the request in `readable`; its answer goes to `writable`. Both come with their sizes in bytes.
     pub fn serve(
         &self,
@@ -87,7 +87,7 @@ impl Requests<'_> {
             kind::OUT => with_buffer(data_bytes, |data| {
                 readable.read_exact(data)?;
                 self.device.with(|device| device.write(offset(sector)?, data))?;
-                self.written()
+                self.finish_write()
             }),
             kind::FLUSH => Ok(self.device.with(|device| device.flush())?),
             kind::GET_ID => {
@@ -97,15 +97,15 @@ impl Requests<'_> {
             }
             kind::DISCARD | kind::WRITE_ZEROES => {
                 for range in ranges(readable, data_bytes, kind == kind::WRITE_ZEROES)? {
-                    self.forget(&range, kind == kind::WRITE_ZEROES)?;
+                    self.discard(&range, kind == kind::WRITE_ZEROES)?;
                 }
-                self.written()
+                self.finish_write()
             }
             _ => Err(Status::Unsupported),
         }
     }
 
-    fn forget(&self, range: &Range, zeroes: bool) -> Result<(), Status> {
+    fn discard(&self, range: &Range, zeroes: bool) -> Result<(), Status> {
         let length = u64::from(range.sectors) * SECTOR_BYTES;
         let done = self.device.with(|device| match zeroes {
             true => device.write_zeroes(offset(range.sector)?, length, !range.unmap),
@@ -114,7 +114,7 @@ impl Requests<'_> {
         Ok(done?)
     }
 
-    fn written(&self) -> Result<(), Status> {
+    fn finish_write(&self) -> Result<(), Status> {
         if self.writes_through {
             self.device.with(|device| device.flush())?;
         }
@@ -130,7 +130,7 @@ fn offset(sector: u64) -> Result<u64, DeviceError> {
 
 /// Lends a buffer for data of whole sectors.
 fn with_buffer(bytes: usize, work: impl FnOnce(&mut [u8]) -> Result<(), Status>) -> Result<(), Status> {
-    if bytes > MOST_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
+    if bytes > MAX_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
         return Err(Status::IoError);
     }
     BUFFER.with_borrow_mut(|buffer| {
@@ -152,7 +152,7 @@ struct Range {
 fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<Range>, Status> {
     const RANGE_BYTES: usize = 16;
     let count = bytes / RANGE_BYTES;
-    if !bytes.is_multiple_of(RANGE_BYTES) || count == 0 || count > MOST_RANGES as usize {
+    if !bytes.is_multiple_of(RANGE_BYTES) || count == 0 || count > MAX_RANGES as usize {
         return Err(Status::IoError);
     }
     let range = |_| {
@@ -162,7 +162,7 @@ fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<R
         if flags & !u32::from(may_unmap) != 0 {
             return Err(Status::Unsupported);
         }
-        if sectors > MOST_RANGE_SECTORS {
+        if sectors > MAX_RANGE_SECTORS {
             return Err(Status::IoError);
         }
         Ok(Range { sector: u64::from(low) | u64::from(high) << 32, sectors, unmap: flags != 0 })

@@ -37,7 +37,7 @@ impl Client {
 
 impl<S: Read + Write> Client<S> {
     /// Replaces the connection by `change`, and resets the negotiated state.
-    pub fn by<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
+    pub fn map_stream<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
         Client { stream: change(self.stream), structured: false, cookie: 0, bytes: 0, flags: 0 }
     }
 
@@ -79,13 +79,13 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn structured(&mut self) {
+    pub fn negotiate_structured(&mut self) {
         assert_eq!(self.option(8, &[]), [(1, vec![])]);
         self.structured = true;
     }
 
     /// Selects the allocation context and returns its ID.
-    pub fn allocation(&mut self) -> u32 {
+    pub fn select_allocation(&mut self) -> u32 {
         let name = b"base:allocation";
         let question = [&[0; 4][..], &1u32.to_be_bytes(), &(name.len() as u32).to_be_bytes(), name].concat();
         let replies = self.option(10, &question);
@@ -151,21 +151,21 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Sends a request and reads its reply.
-    pub fn ask(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
+    pub fn request(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
         let cookie = self.send(flags, command, offset, length, data);
         self.reply(cookie, if command == 0 { length as usize } else { 0 })
     }
 
     /// Performs a step. Returns the bytes of a read.
-    pub fn take(&mut self, step: &Step) -> Vec<u8> {
+    pub fn run_step(&mut self, step: &Step) -> Vec<u8> {
         let reply = match step {
-            Step::Write(offset, data) => self.ask(0, 1, *offset, data.len() as u32, data),
-            Step::Read(offset, length) => self.ask(0, 0, *offset, *length as u32, &[]),
-            Step::Trim(offset, length) => self.ask(0, 4, *offset, *length as u32, &[]),
+            Step::Write(offset, data) => self.request(0, 1, *offset, data.len() as u32, data),
+            Step::Read(offset, length) => self.request(0, 0, *offset, *length as u32, &[]),
+            Step::Trim(offset, length) => self.request(0, 4, *offset, *length as u32, &[]),
             Step::Zero(offset, length, allocated) => {
-                self.ask(2 * u16::from(*allocated), 6, *offset, *length as u32, &[])
+                self.request(2 * u16::from(*allocated), 6, *offset, *length as u32, &[])
             }
-            Step::Flush => self.ask(0, 3, 0, 0, &[]),
+            Step::Flush => self.request(0, 3, 0, 0, &[]),
         };
         assert_eq!(reply.error, 0, "{step:?}");
         match step {
@@ -174,7 +174,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn leave(mut self) {
+    pub fn disconnect(mut self) {
         self.send(0, 2, 0, 0, &[]);
         assert_eq!(self.stream.read(&mut [0]).unwrap(), 0);
     }

@@ -23,8 +23,8 @@ fn server_with_and_without_polling_serves_clients() {
                 std::thread::sleep(Duration::from_millis(2));
             }
             let page = [round as u8; 4096];
-            assert_eq!(client.ask(0, 1, round % 7 * 4096, 4096, &page).error, 0);
-            assert_eq!(client.ask(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
+            assert_eq!(client.request(0, 1, round % 7 * 4096, 4096, &page).error, 0);
+            assert_eq!(client.request(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
         }
         transport.close().unwrap();
         assert!(client.is_ended());

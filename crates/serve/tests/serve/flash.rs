@@ -1,10 +1,10 @@
 //! Drives that recover from the bytes of their flash.
 
-use crate::agreement::{counts, simulated};
-use crate::common::{PAGE, SMALL, Step, page_steps, scenario, take};
+use crate::agreement::{counts, simulate};
+use crate::common::{PAGE, SMALL, Step, page_steps, run_step, scenario};
 use std::path::Path;
-use wearwell_base::seed::{Seed, below};
-use wearwell_serve::flash::{PowerCut, census, check, dump};
+use wearwell_base::seed::{Seed, random_below};
+use wearwell_serve::flash::{PowerCut, check, count_image, dump};
 use wearwell_serve::{Device, DeviceError, ImageError};
 use wearwell_stack::layers::{PageMap, ftls};
 
@@ -42,46 +42,47 @@ fn open(at: &Path, text: &str) -> Result<Device, String> {
 
 /// Possible contents of a drive after a power loss. Each page is full of one byte, or of 0 if it has no content.
 struct Model {
-    holds: Vec<u8>,
+    content: Vec<u8>,
     /// Alternative contents of each page.
-    maybe: Vec<Vec<u8>>,
+    alternatives: Vec<Vec<u8>>,
     /// All contents ever written to each page.
-    ever: Vec<Vec<u8>>,
+    all_written: Vec<Vec<u8>>,
     /// True if acknowledged writes survive without a flush.
-    writes_last: bool,
+    writes_survive: bool,
     /// True if trims survive after a flush. Otherwise any earlier content of a page may reappear.
-    trims_last: bool,
+    trims_survive: bool,
 }
 
 impl Model {
     fn new(bytes: u64, text: &str) -> Self {
         let pages = (bytes / PAGE) as usize;
         Model {
-            holds: vec![0; pages],
-            maybe: vec![Vec::new(); pages],
-            ever: vec![Vec::new(); pages],
-            writes_last: !text.contains("dedup"),
-            trims_last: text.contains("structure = \"") && !text.contains("ast\"") || text.contains("dedup"),
+            content: vec![0; pages],
+            alternatives: vec![Vec::new(); pages],
+            all_written: vec![Vec::new(); pages],
+            writes_survive: !text.contains("dedup"),
+            trims_survive: text.contains("structure = \"") && !text.contains("ast\"")
+                || text.contains("dedup"),
         }
     }
 
     fn page(&mut self, page: usize, content: u8, is_done: bool) {
-        let before = std::mem::replace(&mut self.holds[page], content);
-        if content > 0 && is_done && self.writes_last {
-            self.maybe[page].clear();
+        let before = std::mem::replace(&mut self.content[page], content);
+        if content > 0 && is_done && self.writes_survive {
+            self.alternatives[page].clear();
         } else {
-            self.maybe[page].push(before);
+            self.alternatives[page].push(before);
         }
         if content > 0 {
-            self.ever[page].push(content);
-        } else if !self.trims_last {
-            let ever = self.ever[page].clone();
-            self.maybe[page].extend(ever);
+            self.all_written[page].push(content);
+        } else if !self.trims_survive {
+            let ever = self.all_written[page].clone();
+            self.alternatives[page].extend(ever);
         }
     }
 
     /// Applies a request that was acknowledged (`is_done`) or interrupted by the power loss.
-    fn take(&mut self, step: &Step, is_done: bool) {
+    fn apply(&mut self, step: &Step, is_done: bool) {
         match step {
             Step::Write(offset, data) => {
                 for (page, data) in ((offset / PAGE) as usize..).zip(data.chunks(PAGE as usize)) {
@@ -92,26 +93,26 @@ impl Model {
                 (offset / PAGE..(offset + length) / PAGE)
                     .for_each(|page| self.page(page as usize, 0, is_done));
             }
-            Step::Flush if is_done && self.trims_last => self.maybe.iter_mut().for_each(Vec::clear),
+            Step::Flush if is_done && self.trims_survive => self.alternatives.iter_mut().for_each(Vec::clear),
             _ => {}
         }
     }
 
     /// Checks after a power loss that every page has one of its possible contents, which is then its content.
     fn check(&mut self, device: &mut Device, text: &str) {
-        let mut all = vec![0; self.holds.len() * PAGE as usize];
+        let mut all = vec![0; self.content.len() * PAGE as usize];
         device.read(0, &mut all).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         for (page, found) in all.chunks_exact(PAGE as usize).enumerate() {
-            let (wanted, content) = (self.holds[page], found[0]);
+            let (wanted, content) = (self.content[page], found[0]);
             let is_whole = found.iter().all(|byte| *byte == content);
-            let may_hold = content == wanted || self.maybe[page].contains(&content);
-            let maybe = &self.maybe[page];
+            let may_hold = content == wanted || self.alternatives[page].contains(&content);
+            let maybe = &self.alternatives[page];
             assert!(is_whole && may_hold, "page {page}: {content}, not {wanted} or {maybe:?}\nin\n{text}");
-            self.holds[page] = content;
-            match self.trims_last {
-                true => self.maybe[page].clear(),
+            self.content[page] = content;
+            match self.trims_survive {
+                true => self.alternatives[page].clear(),
                 // A content that reappeared may disappear and reappear again until the next write.
-                false => self.maybe[page].push(wanted),
+                false => self.alternatives[page].push(wanted),
             }
         }
     }
@@ -119,16 +120,16 @@ impl Model {
 
 /// A drive in files counts the same as a simulation of the same requests.
 #[test]
-fn drive_on_flash_image_counts_as_in_simulation() {
+fn drive_on_flash_image_has_counts_of_simulation() {
     for (text, _) in drives() {
         let folder = folder();
         let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         let steps = page_steps(device.bytes(), 2500, 3);
         for step in &steps {
-            take(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            run_step(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         }
         device.check().unwrap();
-        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulate(&text, &steps)), "{text}");
     }
 }
 
@@ -140,13 +141,13 @@ fn drive_recovers_from_its_files() {
         let mut model = None;
         for round in 0..4 {
             let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-            let opened = device.opened().expect("its flash is kept");
+            let opened = device.open_report().expect("its flash is kept");
             assert_eq!((opened.is_new, opened.recovery.is_some()), (round == 0, round > 0), "{text}");
             let model = model.get_or_insert_with(|| Model::new(device.bytes(), &text));
             model.check(&mut device, &text);
             for step in page_steps(device.bytes(), 900, 10 + round) {
-                take(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-                model.take(&step, true);
+                run_step(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                model.apply(&step, true);
             }
             device.check().unwrap();
             drop(device);
@@ -169,15 +170,15 @@ fn drive_recovers_from_power_cut_at_any_operation() {
         // With inline deduplication most writes program nothing, so cuts must come earlier.
         let most = if text.contains("inline") { 2 } else { 40 };
         for step in page_steps(device.bytes(), 700, 6) {
-            if below(&mut random, 12) == 0 {
-                let after = below(&mut random, most);
+            if random_below(&mut random, 12) == 0 {
+                let after = random_below(&mut random, most);
                 device.cut_power(PowerCut { after, torn: true }).unwrap();
             }
-            let done = take(&mut device, &step);
+            let done = run_step(&mut device, &step);
             match &done {
-                Ok(_) => model.take(&step, true),
+                Ok(_) => model.apply(&step, true),
                 Err(DeviceError::PowerLost) => {
-                    model.take(&step, false);
+                    model.apply(&step, false);
                     model.check(&mut device, &text);
                     cuts += 1;
                 }
@@ -200,7 +201,7 @@ fn damaged_data_is_refused_and_never_returned() {
     let mut device = open(folder.path(), &text).unwrap();
     let steps = page_steps(device.bytes(), 1500, 8);
     for step in &steps {
-        take(&mut device, step).unwrap();
+        run_step(&mut device, step).unwrap();
     }
     device.flush().unwrap();
     let mut all = vec![0; device.bytes() as usize];
@@ -217,16 +218,16 @@ fn damaged_data_is_refused_and_never_returned() {
             let mut damaged = whole.clone();
             // Chooses a byte that is in use.
             let at = loop {
-                let at = below(&mut random, whole.len() as u64) as usize;
+                let at = random_below(&mut random, whole.len() as u64) as usize;
                 if whole[at] != 0 {
                     break at;
                 }
             };
-            damaged[at] ^= 1 << below(&mut random, 8);
+            damaged[at] ^= 1 << random_below(&mut random, 8);
             std::fs::write(&path, &damaged).unwrap();
             let told = check(folder.path(), &mut |_| true);
             let is_found = told.as_ref().map_or(true, |checked| !checked.problems.is_empty());
-            let copy = copied(folder.path());
+            let copy = copy_folder(folder.path());
             let mut found = vec![0; all.len()];
             match open(copy.path(), &text) {
                 Err(problem) => {
@@ -256,7 +257,7 @@ fn damaged_data_is_refused_and_never_returned() {
     assert!(found == all);
 }
 
-fn copied(from: &Path) -> tempfile::TempDir {
+fn copy_folder(from: &Path) -> tempfile::TempDir {
     let to = folder();
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap();
@@ -291,15 +292,15 @@ fn operations_after_a_lost_one_are_undone() {
         lines
     };
     let fourth = lines().into_iter().find(|line| line.operation == 4).unwrap();
-    assert_eq!((fourth.owner, fourth.holds, fourth.cause), (2, "data", "host"));
+    assert_eq!((fourth.owner, fourth.kind, fourth.cause), (2, "data", "host"));
     let spares = folder.path().join("spares");
     let mut bytes = std::fs::read(&spares).unwrap();
     bytes[(fourth.block * 16 + fourth.page) as usize * 128..][..128].fill(0);
     std::fs::write(&spares, &bytes).unwrap();
-    assert_eq!(census(folder.path()).unwrap().left_over, 1);
+    assert_eq!(count_image(folder.path()).unwrap().undone_operations, 1);
     let mut device = open(folder.path(), &text).unwrap();
-    let opened = device.opened().unwrap();
-    assert_eq!((opened.operations, opened.left_over), (3, 1));
+    let opened = device.open_report().unwrap();
+    assert_eq!((opened.operations, opened.undone_operations), (3, 1));
     let mut found = vec![0; 4 * PAGE as usize];
     device.read(0, &mut found).unwrap();
     let firsts: Vec<u8> = found.chunks(PAGE as usize).map(|page| page[0]).collect();
@@ -322,5 +323,5 @@ fn power_cut_without_flash_image_is_refused() {
     let folder = folder();
     let in_place = format!("{SMALL}[ftl]\nreclaim = \"in_place\"\nplacement = \"single\"\n");
     let device = open(folder.path(), &in_place).unwrap();
-    assert!(device.opened().is_none(), "it is kept as a journal");
+    assert!(device.open_report().is_none(), "it is kept as a journal");
 }

@@ -13,7 +13,7 @@ use vmm_sys_util::eventfd::EventFd;
 /// Bytes of the guest's memory.
 pub const MEMORY_BYTES: u64 = 64 << 20;
 /// Length of the queue.
-const QUEUED: u16 = 256;
+const QUEUE_LENGTH: u16 = 256;
 const DESCRIPTORS: u64 = 0;
 const AVAILABLE: u64 = 0x4000;
 const USED: u64 = 0x8000;
@@ -85,14 +85,14 @@ impl Guest {
         let base = region.userspace_addr;
         let config = VringConfigData {
             queue_max_size: 1024,
-            queue_size: QUEUED,
+            queue_size: QUEUE_LENGTH,
             flags: 0,
             desc_table_addr: base + DESCRIPTORS,
             used_ring_addr: base + USED,
             avail_ring_addr: base + AVAILABLE,
             log_addr: None,
         };
-        front.set_vring_num(0, QUEUED)?;
+        front.set_vring_num(0, QUEUE_LENGTH)?;
         front.set_vring_addr(0, &config)?;
         front.set_vring_base(0, 0)?;
         front.set_vring_call(0, &call)?;
@@ -162,7 +162,7 @@ impl Guest {
             first + 2,
             Descriptor { address: status, length: 1, flags: WRITE, next: 0 },
         );
-        self.offer(first);
+        self.make_available(first);
     }
 
     /// Returns the data address of a slot.
@@ -171,15 +171,15 @@ impl Guest {
     }
 
     /// Makes the chain at descriptor `head` available.
-    pub fn offer(&mut self, head: u16) {
-        let at = AVAILABLE + 4 + u64::from(self.available % QUEUED) * 2;
+    pub fn make_available(&mut self, head: u16) {
+        let at = AVAILABLE + 4 + u64::from(self.available % QUEUE_LENGTH) * 2;
         self.put(at, &head.to_le_bytes());
         self.available = self.available.wrapping_add(1);
         self.memory.store(self.available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
 
     /// Announces `chains` more chains than are available.
-    pub fn lie(&mut self, chains: u16) {
+    pub fn announce_missing_chains(&mut self, chains: u16) {
         let available = self.available.wrapping_add(chains);
         self.memory.store(available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
@@ -191,7 +191,7 @@ impl Guest {
         let wants = if self.features & EVENT_IDX == 0 {
             load(USED) & 1 == 0
         } else {
-            let event = load(USED + 4 + u64::from(QUEUED) * 8);
+            let event = load(USED + 4 + u64::from(QUEUE_LENGTH) * 8);
             let [offered, after] =
                 [self.kicked, event.wrapping_add(1)].map(|from| self.available.wrapping_sub(from));
             after < offered
@@ -207,7 +207,7 @@ impl Guest {
         let now: u16 = self.memory.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap();
         let mut found = Vec::new();
         while self.used != u16::from_le(now) {
-            let entry = self.get(USED + 4 + u64::from(self.used % QUEUED) * 8, 8);
+            let entry = self.get(USED + 4 + u64::from(self.used % QUEUE_LENGTH) * 8, 8);
             let number = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().unwrap());
             found.push((number(0), number(4)));
             self.used = self.used.wrapping_add(1);
@@ -219,7 +219,7 @@ impl Guest {
     pub fn wait(&mut self) -> Vec<(u32, u32)> {
         loop {
             // With EVENT_IDX the device notifies at the chain after this one; otherwise it ignores the value.
-            let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUED) * 2);
+            let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUE_LENGTH) * 2);
             self.memory.store(self.used.to_le(), event, Ordering::Release).unwrap();
             fence(Ordering::SeqCst);
             let used = self.used();
@@ -236,7 +236,7 @@ impl Guest {
     }
 
     /// Performs a request in slot 0 and returns its status.
-    pub fn ask(&mut self, kind: u32, sector: u64, data_bytes: u32, is_read: bool) -> u8 {
+    pub fn request(&mut self, kind: u32, sector: u64, data_bytes: u32, is_read: bool) -> u8 {
         self.submit(0, (kind, sector), data_bytes, is_read);
         self.kick();
         assert_eq!(self.wait().len(), 1);
@@ -245,11 +245,11 @@ impl Guest {
 
     pub fn write(&mut self, offset: u64, data: &[u8]) -> u8 {
         self.put(Guest::data(0), data);
-        self.ask(OUT, offset / 512, data.len() as u32, false)
+        self.request(OUT, offset / 512, data.len() as u32, false)
     }
 
     pub fn read(&mut self, offset: u64, length: usize) -> Vec<u8> {
-        assert_eq!(self.ask(IN, offset / 512, length as u32, true), 0);
+        assert_eq!(self.request(IN, offset / 512, length as u32, true), 0);
         self.get(Guest::data(0), length)
     }
 
@@ -259,6 +259,6 @@ impl Guest {
         range.extend(((length / 512) as u32).to_le_bytes());
         range.extend(flags.to_le_bytes());
         self.put(Guest::data(0), &range);
-        self.ask(kind, 0, 16, false)
+        self.request(kind, 0, 16, false)
     }
 }

@@ -40,12 +40,12 @@ impl CertificateAuthority {
         authority
     }
 
-    fn issue(&self, whose: &str) {
+    fn issue(&self, subject: &str) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(self.path(&format!("{whose}-cert.pem")), certificate.pem()).unwrap();
-        std::fs::write(self.path(&format!("{whose}-key.pem")), key.serialize_pem()).unwrap();
+        std::fs::write(self.path(&format!("{subject}-cert.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.path(&format!("{subject}-key.pem")), key.serialize_pem()).unwrap();
     }
 
     /// Makes the server require client certificates.
@@ -66,19 +66,19 @@ impl CertificateAuthority {
     fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
         let (device, path) = (SharedDevice::new(device), self.path("s"));
         let address = Address::Unix(path.clone());
-        let options = ServerOptions { certificates: Some(self.certificates()), polls: true };
+        let options = ServerOptions { certificates: Some(self.certificates()), is_polling: true };
         (Server::start_with(options, device, &address, limits).unwrap(), path)
     }
 
-    /// Returns a client configuration that trusts the authority and presents the certificate of `whose`, if given.
-    fn client(&self, whose: Option<&str>) -> Arc<ClientConfig> {
+    /// Returns a client configuration that trusts the authority and presents the certificate of `subject`, if given.
+    fn client(&self, subject: Option<&str>) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.as_ref().der().clone()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots);
-        Arc::new(match whose {
+        Arc::new(match subject {
             None => config.with_no_client_auth(),
             Some(whose) => {
                 let own = CertificateDer::from_pem_file(self.path(&format!("{whose}-cert.pem"))).unwrap();
@@ -93,12 +93,12 @@ impl CertificateAuthority {
 fn connect(path: &Path, config: Arc<ClientConfig>) -> TlsClient {
     let mut client = Client::connect(path);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
-    encrypted(client, config)
+    start_tls(client, config)
 }
 
-fn encrypted(client: Client, config: Arc<ClientConfig>) -> TlsClient {
+fn start_tls(client: Client, config: Arc<ClientConfig>) -> TlsClient {
     let name = ServerName::try_from("localhost").unwrap();
-    client.by(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
+    client.map_stream(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn options_before_starttls_are_refused() {
     }
     assert_eq!(client.option(STARTTLS, b"x")[0].0, INVALID);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
-    let mut client = encrypted(client, authority.client(None));
+    let mut client = start_tls(client, authority.client(None));
     assert_eq!(client.option(STARTTLS, &[])[0].0, INVALID, "it has begun");
     assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
     client.go();
@@ -138,22 +138,22 @@ fn requests_by_tls_are_answered_as_in_plain_text() {
     let authority = CertificateAuthority::new();
     let (server, path) = authority.serve(device(SMALL), Limits::default());
     let mut client = connect(&path, authority.client(None));
-    client.structured();
+    client.negotiate_structured();
     client.go();
     let mut naive = ReferenceDisk(vec![0; client.bytes as usize]);
     for step in &page_steps(client.bytes, 1500, 5) {
-        assert!(client.take(step) == naive.take(step), "{step:?}");
+        assert!(client.run_step(step) == naive.apply(step), "{step:?}");
     }
     // Data longer than any TLS record, in both directions.
     let long: Vec<u8> = (0..3u32 << 20).map(|at| (at % 251) as u8).collect();
-    assert_eq!(client.ask(0, 1, 4096, long.len() as u32, &long).error, 0);
-    let read = client.ask(0, 0, 4096, long.len() as u32, &[]);
+    assert_eq!(client.request(0, 1, 4096, long.len() as u32, &long).error, 0);
+    let read = client.request(0, 0, 4096, long.len() as u32, &[]);
     assert!(read.chunks.into_iter().flat_map(|chunk| chunk.1).eq(long));
     // Many requests in progress.
     let cookies: Vec<u64> =
         (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
     cookies.into_iter().for_each(|cookie| assert_eq!(client.reply(cookie, 0).error, 0));
-    client.leave();
+    client.disconnect();
     server.stop();
 }
 
@@ -196,15 +196,15 @@ fn replies_are_sent_while_requests_arrive() {
         }
     }
     (answered..600).for_each(|_| assert_eq!(client.bytes(16)[4..8], [0; 4]));
-    assert_eq!(client.ask(0, 0, 599 * 4096, 4096, &[]).chunks, [(1, vec![87; 4096])]);
-    client.leave();
+    assert_eq!(client.request(0, 0, 599 * 4096, 4096, &[]).chunks, [(1, vec![87; 4096])]);
+    client.disconnect();
     server.stop();
 }
 
 /// Relays a connection and records all its bytes.
-fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
+fn relay_and_record(path: PathBuf, relay_path: &Path) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
-    let listener = UnixListener::bind(heard).unwrap();
+    let listener = UnixListener::bind(relay_path).unwrap();
     let all = kept.clone();
     std::thread::spawn(move || {
         let (client, server) = (listener.accept().unwrap().0, UnixStream::connect(path).unwrap());
@@ -223,30 +223,30 @@ fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
 }
 
 /// Writes bytes and reads them back.
-fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
+fn write_and_read_back<S: Read + Write>(mut client: Client<S>, bytes: &[u8]) {
     client.go();
-    let length = said.len() as u32;
-    assert_eq!(client.ask(0, 1, 0, length, said).error, 0);
-    assert!(client.ask(0, 0, 0, length, &[]).chunks == [(1, said.to_vec())]);
+    let length = bytes.len() as u32;
+    assert_eq!(client.request(0, 1, 0, length, bytes).error, 0);
+    assert!(client.request(0, 0, 0, length, &[]).chunks == [(1, bytes.to_vec())]);
 }
 
 #[test]
 fn eavesdropper_sees_no_plain_text_with_tls() {
     let authority = CertificateAuthority::new();
     let (server, path) = authority.serve(device(SMALL), Limits::default());
-    let said = b"what nobody else should know, and will not".repeat(100);
+    let output = b"what nobody else should know, and will not".repeat(100);
     let heard = |secret: bool| {
         let between = authority.path(if secret { "secret" } else { "clear" });
         let target = if secret { path.clone() } else { authority.path("plain") };
-        let kept = eavesdrop(target, &between);
+        let kept = relay_and_record(target, &between);
         if secret {
-            say(connect(&between, authority.client(None)), &said);
+            write_and_read_back(connect(&between, authority.client(None)), &output);
         } else {
-            say(Client::connect(&between), &said);
+            write_and_read_back(Client::connect(&between), &output);
         }
         let kept = kept.lock().unwrap();
-        assert!(kept.len() > 2 * said.len());
-        kept.windows(20).filter(|window| *window == &said[..20]).count()
+        assert!(kept.len() > 2 * output.len());
+        kept.windows(20).filter(|window| *window == &output[..20]).count()
     };
     let plain = Server::start(
         SharedDevice::new(device(SMALL)),
@@ -301,8 +301,8 @@ fn invalid_tls_ends_only_its_own_connection() {
     // A client that sends one byte at a time is disconnected after the time limit too.
     let mut slow = Client::connect(&path);
     slow.option(STARTTLS, &[]);
-    let began = Instant::now();
-    while slow.stream.write_all(&[22]).is_ok() && began.elapsed() < Duration::from_secs(20) {
+    let started = Instant::now();
+    while slow.stream.write_all(&[22]).is_ok() && started.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(50));
         slow.stream.set_nonblocking(true).unwrap();
         let ended = matches!(slow.stream.read(&mut [0; 64]), Ok(0));
@@ -311,14 +311,14 @@ fn invalid_tls_ends_only_its_own_connection() {
             break;
         }
     }
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     // A client that disconnects within a request.
     let mut broken = connect(&path, authority.client(None));
     broken.go();
     broken.send(0, 1, 0, 1 << 20, b"much less");
     drop(broken);
-    assert_eq!(good.ask(0, 1, 0, 3, b"abc").error, 0);
-    assert_eq!(good.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    assert_eq!(good.request(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(good.request(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
     server.stop();
 }
 

@@ -5,12 +5,12 @@ use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::wear::WearResult;
 use crate::run::steady::Estimate;
-use crate::run::{CauseSeries, EraseHeat, Window};
+use crate::run::{CauseSeries, EraseHeatMap, Window};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::DedupReport;
 use wearwell_engine::timing::TimingReport;
@@ -33,7 +33,8 @@ pub struct RunResult {
     /// The drive.
     pub device: DeviceResult,
     /// Phases of the run.
-    pub course: Course,
+    #[serde(rename = "course")]
+    pub phases: RunPhases,
     /// Write amplification of the whole stack over the measured part; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
     /// Write amplification by batch means over the measured windows, with its confidence interval.
@@ -42,8 +43,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryResult>,
     /// Lower bound on write amplification and results of offline (clairvoyant) policies, if the caller asked for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<LimitResult>,
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<LowerBoundResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
     /// The tenants in the order of the scenario; empty if `workload` or `trace` is the only writer.
@@ -59,7 +60,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<RatingResult>,
     /// The measured life of a drive that was run until blocks wore out.
-    pub worn_out: Option<WornOut>,
+    #[serde(rename = "worn_out")]
+    pub measured_life: Option<MeasuredLife>,
     /// Response times and their parts; only for timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingReport>,
@@ -76,16 +78,16 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseSeries>,
     /// Erases by position of the block, in each window of `windows`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heat: Option<EraseHeat>,
+    #[serde(rename = "heat", default, skip_serializing_if = "Option::is_none")]
+    pub erase_heat_map: Option<EraseHeatMap>,
     /// Speed of the simulation; differs from run to run.
     pub performance: Performance,
 }
 
 impl RunResult {
     /// Drops the time series, which are most of a result.
-    pub fn forget_series(&mut self) {
-        (self.windows, self.causes, self.heat) = (Vec::new(), Vec::new(), None);
+    pub fn drop_series(&mut self) {
+        (self.windows, self.causes, self.erase_heat_map) = (Vec::new(), Vec::new(), None);
     }
 
     /// Reads a result that was written as JSON.
@@ -99,18 +101,20 @@ impl RunResult {
 
 /// Lower bound on write amplification for the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitResult {
+pub struct LowerBoundResult {
     /// Write amplification that no policy can beat, even with knowledge of the future.
     pub lower_bound: f64,
     /// Fewest pages that any policy has to rewrite.
-    pub least_rewrites: u64,
+    #[serde(rename = "least_rewrites")]
+    pub min_rewrites: u64,
     /// The best offline (clairvoyant) policies; `None` if the FTL has no placement and no victim policy.
-    pub foreseeing: Option<ForeseeingResult>,
+    #[serde(rename = "foreseeing")]
+    pub offline: Option<OfflineResult>,
 }
 
 /// A placement and a victim policy that know the future, over the same writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ForeseeingResult {
+pub struct OfflineResult {
     /// The placement.
     pub placement: String,
     /// The victim policy.
@@ -152,12 +156,12 @@ pub struct DeviceResult {
     /// Pages shown to the host.
     pub logical_pages: u32,
     /// Spare space in the four measures in use.
-    pub over_provisioning: OverProvisioning,
+    pub over_provisioning: SpareSpace,
 }
 
 /// Phases of a run. Drive writes are multiples of the stack's logical capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct RunPhases {
     /// Drive writes of the fill and of the random overwrites before the workload began.
     pub precondition_drive_writes: f64,
     /// Drive writes of the workload before measuring.
@@ -199,7 +203,7 @@ pub struct LayerResult {
     /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros are left out.
     pub outgoing: BTreeMap<String, BTreeMap<String, u64>>,
     /// Spare space in the four measures in use.
-    pub over_provisioning: OverProvisioning,
+    pub over_provisioning: SpareSpace,
     /// Fraction of the logical pages that hold data at the end.
     pub mapped_share: f64,
     /// Victims cleaned.
@@ -353,7 +357,7 @@ pub struct TenantResult {
     pub incoming: BTreeMap<String, u64>,
     /// Layers on the path of the tenant's pages, from the top, as far as they are distinguishable from other tenants'
     /// pages.
-    pub chain: Vec<StepResult>,
+    pub chain: Vec<ChainStepResult>,
     /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
     /// Pages that cleaning moved there because of the tenant's writes.
@@ -370,7 +374,7 @@ pub struct TenantResult {
 
 /// One layer on the path of a tenant's pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StepResult {
+pub struct ChainStepResult {
     /// Name of the layer.
     pub layer: String,
     /// Pages of the tenant written to this layer.
@@ -405,8 +409,8 @@ pub struct TrimResult {
 
 impl LayerResult {
     pub(super) fn incoming_of(counters: &Counters) -> BTreeMap<String, u64> {
-        let without_erase = Operation::ALL.into_iter().filter(|&operation| operation != Operation::Erase);
-        without_erase.map(|operation| (operation.name().to_owned(), counters.incoming(operation))).collect()
+        let operations = Operation::ALL.into_iter().filter(|&operation| operation != Operation::Erase);
+        operations.map(|operation| (operation.name().to_owned(), counters.incoming(operation))).collect()
     }
 
     pub(super) fn outgoing_of(counters: &Counters) -> BTreeMap<String, BTreeMap<String, u64>> {
@@ -466,18 +470,18 @@ pub struct Lifetime {
 }
 
 /// Days in a year.
-pub(super) const DAYS_A_YEAR: f64 = 365.25;
+pub(super) const DAYS_PER_YEAR: f64 = 365.25;
 
 impl Lifetime {
-    /// Returns the years in which `bytes` are written at `bytes_a_day`.
-    pub fn years(bytes: f64, bytes_a_day: f64) -> f64 {
-        bytes / bytes_a_day / DAYS_A_YEAR
+    /// Returns the years in which `bytes` are written at `bytes_per_day`.
+    pub fn years(bytes: f64, bytes_per_day: f64) -> f64 {
+        bytes / bytes_per_day / DAYS_PER_YEAR
     }
 }
 
 /// The measured life of a drive, ended by worn-out blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WornOut {
+pub struct MeasuredLife {
     /// Blocks that wore out.
     pub blocks: u32,
     /// Bytes the host had written by then, in units of 10^12 bytes.

@@ -9,7 +9,7 @@ use wearwell_engine::layer::LayerError;
 use wearwell_engine::timing::TimingReport;
 
 /// Outcome of a run, from which the report is made.
-pub(crate) struct Finished<P> {
+pub(crate) struct RunOutcome<P> {
     /// The stack.
     pub stack: Stack<P>,
     /// The time series.

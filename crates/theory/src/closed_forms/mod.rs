@@ -26,9 +26,9 @@ mod separated;
 mod windowed;
 
 pub use fifo::{fifo, fifo_copied_shares};
-pub use foresight::{Foresight, foresight};
+pub use foresight::{OfflineBound, offline_bound};
 pub use greedy::greedy;
 pub use greedy_smooth::{greedy_large_blocks, greedy_smooth};
 pub use random::random;
-pub use separated::{ClassShare, OneClass, Separated, separated};
+pub use separated::{ClassCleaning, ClassShare, SeparatedResult, separated};
 pub use windowed::windowed;

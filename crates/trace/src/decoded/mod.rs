@@ -8,8 +8,8 @@ mod chunk;
 mod column;
 mod cursor;
 mod identity;
+mod pass_reader;
 mod shared;
-mod stream;
 
 pub use cursor::TraceCursor;
 pub use identity::TraceIdentity;

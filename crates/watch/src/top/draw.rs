@@ -48,7 +48,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) {
     frame.render_widget(blocks(app, view), right);
     let [left, right] = Layout::horizontal([Constraint::Min(46), Constraint::Length(33)]).areas(below);
     wear(frame, left, view);
-    past(frame, right, app);
+    amplification_chart(frame, right, app);
 }
 
 fn title(app: &App) -> Line<'static> {
@@ -57,7 +57,7 @@ fn title(app: &App) -> Line<'static> {
     if app.is_paused() {
         spans.push("   [paused]".bold());
     }
-    if let Some(died) = app.view().and_then(|view| view.died.as_ref()) {
+    if let Some(died) = app.view().and_then(|view| view.failure.as_ref()) {
         spans.push(format!("   DIED: {died}").bold());
     }
     if let Some(problem) = app.problem() {
@@ -124,7 +124,7 @@ fn requests(app: &App) -> Table<'static> {
             within(50.0),
             within(99.0),
             within(100.0),
-            short(rate.all as f64),
+            short(rate.total as f64),
         ];
         let cells = cells.map(|cell| Line::from(cell).right_aligned());
         Row::new([Line::from(rate.operation.clone())].into_iter().chain(cells))
@@ -145,7 +145,7 @@ fn blocks(app: &App, view: &View) -> Paragraph<'static> {
     }
     if let Some(wear) = &view.wear {
         let mean = format!("mean {:.1}", wear.mean);
-        lines.push(Line::from(format!("a block: {} to {}, {mean}", wear.least, wear.most)));
+        lines.push(Line::from(format!("a block: {} to {}, {mean}", wear.min, wear.max)));
         if let Some(cycles) = wear.endurance {
             lines.push(Line::from(format!("worn out after {cycles} erases")));
         }
@@ -166,26 +166,26 @@ fn wear(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let in_cell = map.len().div_ceil(cells);
     let mean = |group: &[f64]| group.iter().sum::<f64>() / group.len() as f64;
     let values: Vec<f64> = map.chunks(in_cell).map(mean).collect();
-    let (least, most) = values
+    let (min, max) = values
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(least, most), &value| (least.min(value), most.max(value)));
-    let step = (most - least).max(1.0) / SHADES.len() as f64;
-    let shade = |value: &f64| SHADES[(((value - least) / step) as usize).min(SHADES.len() - 1)];
+    let step = (max - min).max(1.0) / SHADES.len() as f64;
+    let shade = |value: &f64| SHADES[(((value - min) / step) as usize).min(SHADES.len() - 1)];
     let text: Vec<char> = values.iter().map(shade).collect();
     let rows = text.chunks(usize::from(inner.width)).map(|row| Line::from(row.iter().collect::<String>()));
     let title = format!(
-        " wear over the drive: {} {least:.0} to {} {most:.0} erases ",
+        " wear over the drive: {} {min:.0} to {} {max:.0} erases ",
         SHADES[0],
         SHADES[SHADES.len() - 1]
     );
     frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()).block(block.title(title)), area);
 }
 
-fn past(frame: &mut Frame<'_>, area: Rect, app: &App) {
+fn amplification_chart(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let block = Block::bordered().title(" amplification lately ");
-    let room = usize::from(block.inner(area).width);
-    let values = app.past();
-    let left_out = values.len().saturating_sub(room);
+    let width = usize::from(block.inner(area).width);
+    let values = app.amplifications();
+    let left_out = values.len().saturating_sub(width);
     let data: Vec<u64> = values.skip(left_out).map(|value| (value * 1000.0) as u64).collect();
     frame.render_widget(
         Sparkline::default().data(data).style(Style::new().fg(COLOURS[1].1)).block(block),

@@ -10,7 +10,7 @@ pub struct View {
     /// Name of the drive or file system.
     pub title: String,
     /// Reason why it accepts no more writes, if it is dead.
-    pub died: Option<String>,
+    pub failure: Option<String>,
     /// Writes of each layer to the layer below, top layer first, by cause.
     pub writes: Vec<Writes>,
     /// Pages written by the host.
@@ -46,11 +46,11 @@ pub struct Writes {
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
     /// Erases of the least worn block.
-    pub least: u32,
+    pub min: u32,
     /// Mean erases of a block.
     pub mean: f64,
     /// Erases of the most worn block.
-    pub most: u32,
+    pub max: u32,
     /// Rated number of erase cycles, if known.
     pub endurance: Option<u32>,
     /// Mean erases of neighbouring blocks, in block order; empty if unknown.
@@ -59,8 +59,8 @@ pub struct Wear {
 
 impl View {
     /// Builds the view of a drive.
-    pub fn of_drive(reading: &Reading) -> View {
-        let so_far = &reading.so_far;
+    pub fn from_reading(reading: &Reading) -> View {
+        let so_far = &reading.intermediate_result;
         let write = Operation::Write.name();
         let writes = so_far.layers.iter().flat_map(|layer| {
             layer.outgoing.iter().filter_map(|(cause, amounts)| {
@@ -72,7 +72,7 @@ impl View {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         View {
             title: reading.name.clone().unwrap_or_else(|| "a live drive".into()),
-            died: reading.died.clone(),
+            failure: reading.failure.clone(),
             writes: writes.collect(),
             host_pages: so_far.host_pages,
             page_bytes: u64::from(so_far.device.page_bytes),
@@ -80,9 +80,9 @@ impl View {
             erases: so_far.nand.erases,
             free: so_far.layers.iter().filter_map(|layer| of_layer(&layer.name)).collect(),
             wear: Some(Wear {
-                least: wear.erases_min,
+                min: wear.erases_min,
                 mean: wear.erases_mean,
-                most: wear.erases_max,
+                max: wear.erases_max,
                 endurance: reading.endurance_cycles,
                 map: wear.map.as_ref().map(|map| map.erases.clone()).unwrap_or_default(),
             }),

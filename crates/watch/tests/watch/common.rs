@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, SharedDevice};
-use wearwell_watch::{Client, Control};
+use wearwell_watch::{Client, ControlServer};
 
 /// Small drive under a log-structured file system.
 pub const STACK: &str = "name = \"a <b>small</b> \\\"drive\\\"\"\n[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\nendurance_cycles = 3000\n\
@@ -31,15 +31,15 @@ pub fn write(device: &SharedDevice, requests: u64) {
 }
 
 /// Starts a control server at a socket in `folder`, and its client.
-pub fn start_control(device: &SharedDevice, folder: &Path) -> (Control, Client) {
+pub fn start_control(device: &SharedDevice, folder: &Path) -> (ControlServer, Client) {
     let address = Address::Unix(folder.join("control.sock"));
-    let control = Control::start(device.clone(), &address).expect("it listens");
+    let control = ControlServer::start(device.clone(), &address).expect("it listens");
     let client = Client::new(control.address().clone()).expect("means to wait");
     (control, client)
 }
 
 /// Sends bytes to a control server at a TCP port. Returns the status code and the whole reply.
-pub fn send(control: &Control, request: &str) -> (u16, String) {
+pub fn send(control: &ControlServer, request: &str) -> (u16, String) {
     let Address::Tcp(address) = control.address() else { panic!("no port") };
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");

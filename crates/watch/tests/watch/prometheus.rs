@@ -76,7 +76,7 @@ fn metrics_have_prometheus_format_and_agree_with_device() {
         families[family].1.iter().filter(|(_, labels, _)| holds(labels)).map(|(_, _, value)| value).sum()
     };
     let reading = device.with(|device| Ok(device.status())).unwrap().read();
-    let so_far = &reading.so_far;
+    let so_far = &reading.intermediate_result;
     assert_eq!(value("wearwell_host_written_pages_total", &[]), 8000.0);
     for layer in &so_far.layers {
         for (cause, amounts) in &layer.outgoing {

@@ -37,7 +37,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
 }
 
 /// Returns the names of all presets.
-fn names() -> Vec<&'static str> {
+fn preset_names() -> Vec<&'static str> {
     FIU_TRACES.iter().map(|trace| trace.entry.name).collect()
 }
 
@@ -47,7 +47,7 @@ impl ContentConfig {
         match fiu::find(name) {
             Some(trace) => Ok(ContentConfig { preset: Some(name.to_owned()), ..trace.content.clone() }),
             None => {
-                let problem = format!("is \"{name}\"; it must be one of {}", names().join(", "));
+                let problem = format!("is \"{name}\"; it must be one of {}", preset_names().join(", "));
                 Err(ConfigError::new("preset", problem))
             }
         }
@@ -60,7 +60,7 @@ impl ContentTable {
             (Some(name), _) => ContentConfig::preset(name)?,
             (None, Some(ratio)) => ContentConfig::with_ratio(ratio),
             (None, None) => {
-                let problem = format!("is missing; give it, or a `preset`: {}", names().join(", "));
+                let problem = format!("is missing; give it, or a `preset`: {}", preset_names().join(", "));
                 return Err(ConfigError::new("dedup_ratio", problem));
             }
         };
@@ -94,7 +94,7 @@ impl JsonSchema for ContentConfig {
         let table = generator.subschema_for::<ContentTable>();
         json_schema!({
             "description": "What written pages hold: a preset's name, or a table.",
-            "oneOf": [{ "type": "string", "enum": names(), "x-short-for": "preset" }, table],
+            "oneOf": [{ "type": "string", "enum": preset_names(), "x-short-for": "preset" }, table],
         })
     }
 }

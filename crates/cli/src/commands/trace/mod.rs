@@ -44,7 +44,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 /// A trace to read.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Input {
+pub struct TraceInput {
     /// The trace, plain or compressed (gzip, xz, zstd); `-` for standard input
     #[arg(value_name = "TRACE")]
     file: PathBuf,
@@ -52,7 +52,7 @@ pub struct Input {
     #[arg(long, value_name = "NAME")]
     trace_format: Option<String>,
     /// An option of the format
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     trace_option: Vec<(String, String)>,
     /// The trace is a table with these columns: FIELD=COLUMN:UNIT,... as `wearwell trace columns` suggests them
     ///
@@ -71,12 +71,12 @@ pub struct Input {
 }
 
 /// `NAME=VALUE` as two parts.
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Input {
+impl TraceInput {
     fn options(&self) -> Vec<(String, String)> {
         let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.clone()));
         self.trace_option.iter().cloned().chain(columns).collect()
@@ -106,13 +106,13 @@ impl Input {
 }
 
 /// Bytes that the trace in `file` writes a day, by its own times.
-pub fn written_a_day(
+pub fn bytes_per_day(
     file: &Path,
     trace_format: Option<String>,
     columns: Option<String>,
     progress: ProgressArgs,
 ) -> Result<f64, Failure> {
-    let input = Input {
+    let input = TraceInput {
         file: file.to_owned(),
         trace_format,
         trace_option: Vec::new(),
@@ -148,11 +148,14 @@ fn failure(error: TraceError) -> Failure {
 fn report_skipped(reader: &TraceReader) {
     let skipped = reader.skipped();
     if skipped.count > 0 {
-        crate::tell::tell(format_args!(
+        crate::messages::print_message(format_args!(
             "warning: {} lines or records could not be read and were skipped, for example",
             skipped.count
         ));
-        skipped.messages.iter().for_each(|message| crate::tell::tell(format_args!("  {message}")));
+        skipped
+            .messages
+            .iter()
+            .for_each(|message| crate::messages::print_message(format_args!("  {message}")));
     }
 }
 
@@ -165,7 +168,7 @@ Example:
   wearwell trace check my-trace.csv.gz --trace-format alibaba --skip-bad")]
 pub struct CheckArgs {
     #[command(flatten)]
-    input: Input,
+    input: TraceInput,
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {

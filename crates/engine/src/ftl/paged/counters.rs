@@ -23,7 +23,7 @@ pub enum BlockCounters {
     /// A sample: of the blocks queried, those with the fewest valid pages are remembered.
     Sampled {
         /// Fraction of the blocks that is remembered, above 0 and at most 1.
-        share: f64,
+        fraction: f64,
         /// Number of blocks drawn for each victim, at least 2: a single one would be the victim, and none would be
         /// left to remember.
         choices: u32,
@@ -45,10 +45,10 @@ impl BlockCounters {
     }
 
     /// Returns how many of `blocks` blocks, counting user blocks only, are remembered from one victim to the next.
-    pub fn kept(&self, blocks: u32) -> u32 {
+    pub fn remembered(&self, blocks: u32) -> u32 {
         match *self {
             BlockCounters::Full => blocks,
-            BlockCounters::Sampled { share, .. } => (f64::from(blocks) * share).ceil() as u32,
+            BlockCounters::Sampled { fraction: share, .. } => (f64::from(blocks) * share).ceil() as u32,
             BlockCounters::None { .. } => 0,
         }
     }
@@ -59,14 +59,14 @@ impl BlockCounters {
         let is_sampled = matches!(self, BlockCounters::Sampled { .. });
         if choices < 1 + u32::from(is_sampled) {
             // The only known block becomes the victim, so none is left to remember.
-            let least = if is_sampled {
+            let requirement = if is_sampled {
                 "two blocks must be drawn for one to be remembered"
             } else {
                 "one block must be drawn"
             };
-            return Err(ConfigError::new("counter_choices", format!("is {choices}; at least {least}")));
+            return Err(ConfigError::new("counter_choices", format!("is {choices}; at least {requirement}")));
         }
-        if let BlockCounters::Sampled { share, .. } = *self
+        if let BlockCounters::Sampled { fraction: share, .. } = *self
             && !(share > 0.0 && share <= 1.0)
         {
             let problem = format!("is {share}; it must be above 0 and at most 1");
@@ -89,7 +89,7 @@ impl BlockCounters {
     /// the most recently reported pages.
     pub(super) fn ram(&self, size: &ValiditySize, metadata_blocks: u64) -> u64 {
         let Some(choices) = self.choices() else { return COUNTER_BYTES * u64::from(size.blocks) };
-        let rows = u64::from(self.kept(size.blocks)) + u64::from(choices) + metadata_blocks;
+        let rows = u64::from(self.remembered(size.blocks)) + u64::from(choices) + metadata_blocks;
         let drawn = u64::from(size.pages_per_block.div_ceil(8)) + NUMBER_BYTES;
         (COUNTER_BYTES + NUMBER_BYTES) * rows + drawn * u64::from(choices)
     }
@@ -120,7 +120,7 @@ mod tests {
         let size = ValiditySize { blocks: 1000, pages_per_block: 128, page_bytes: 4096, logical_pages: 9 };
         assert_eq!(BlockCounters::Full.ram(&size, 7), 2000);
         assert_eq!(BlockCounters::None { choices: 10 }.ram(&size, 7), 6 * 17 + 10 * 20);
-        let sampled = BlockCounters::Sampled { share: 0.0501, choices: 2 };
-        assert_eq!((sampled.kept(1000), sampled.ram(&size, 7)), (51, 6 * 60 + 2 * 20));
+        let sampled = BlockCounters::Sampled { fraction: 0.0501, choices: 2 };
+        assert_eq!((sampled.remembered(1000), sampled.ram(&size, 7)), (51, 6 * 60 + 2 * 20));
     }
 }

@@ -26,7 +26,7 @@ use super::pages;
 use super::region::{Changes, Region};
 use crate::api::{Error, Ino, Result};
 use crate::layout::{
-    INODES_PER_PAGE, Inode, KEPT_INODES, KeptMode, MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE,
+    FIRST_KEPT_INODE, INODE_BYTES, INODES_PER_PAGE, Inode, KeptMode, MAX_SNAPSHOT_PAGES, PageId,
     SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord, check_snapshot_name, checked_number,
     checked_word,
 };
@@ -47,20 +47,20 @@ pub struct Snapshot {
 
 /// True if an inode number denotes an inode kept by a snapshot.
 pub(super) fn is_kept(ino: Ino) -> bool {
-    ino.0 >= KEPT_INODES
+    ino.0 >= FIRST_KEPT_INODE
 }
 
 impl<N: Nvram> Region<N> {
     /// Returns the live inode number of a file, given its number in a snapshot.
     pub(in crate::store) fn file_of(&self, ino: Ino) -> Ino {
-        let Some(at) = self.areas.kept_at(ino) else { return ino };
+        let Some(at) = self.areas.kept_offset(ino) else { return ino };
         let page = PageId(((at - self.areas.data) / crate::api::BLOCK_BYTES) as u32);
         let (_, number) = pages::owner_of(self, page);
-        Ino(number.wrapping_mul(INODES_PER_PAGE).wrapping_add((ino.0 - KEPT_INODES) % INODES_PER_PAGE))
+        Ino(number.wrapping_mul(INODES_PER_PAGE).wrapping_add((ino.0 - FIRST_KEPT_INODE) % INODES_PER_PAGE))
     }
 
     /// Returns the mode word with flags of a kept inode.
-    pub(in crate::store) fn kept(&self, at: usize) -> KeptMode {
+    pub(in crate::store) fn kept_mode(&self, at: usize) -> KeptMode {
         KeptMode(self.half(at))
     }
 
@@ -78,26 +78,26 @@ impl<N: Nvram> Region<N> {
     }
 
     fn record_in(&self, page: PageId, ino: Ino) -> usize {
-        self.areas.page(page) + (ino.0 % INODES_PER_PAGE) as usize * SIZE_OF_INODE
+        self.areas.page(page) + (ino.0 % INODES_PER_PAGE) as usize * INODE_BYTES
     }
 
     /// Returns the offsets and numbers of all inodes kept on a page of a snapshot.
     pub(in crate::store) fn records_in(&self, page: PageId) -> Vec<(usize, Ino)> {
         let start = self.areas.page(page);
-        let locations = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
-        let kept = locations.filter(|at| self.kept(*at).is_there());
+        let locations = (0..INODES_PER_PAGE as usize).map(|number| start + number * INODE_BYTES);
+        let kept = locations.filter(|at| self.kept_mode(*at).is_present());
         kept.map(|at| (at, self.areas.kept_inode(at))).collect()
     }
 
     /// Returns the byte range of the record of the snapshot with this tree.
     fn snapshot_range(&self, tree: Ino) -> Range<usize> {
-        let at = self.areas.kept_at(tree).expect("it has such a number");
+        let at = self.areas.kept_offset(tree).expect("it has such a number");
         at..at + SNAPSHOT_BYTES
     }
 
     /// Returns the inode kept at an offset, with the mode that it had in the live file system.
     fn kept_inode(&self, at: usize) -> Inode {
-        let bytes = self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode");
+        let bytes = self.bytes()[at..at + INODE_BYTES].try_into().expect("an inode");
         let inode = Inode::decode(bytes);
         Inode { mode: KeptMode(inode.mode).mode(), ..inode }
     }
@@ -129,7 +129,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.superblock.placement.updates_in_place() {
             return Err(Error::Unsupported("snapshots where blocks are written in place on the SSD"));
         }
-        if self.region.areas.pages > MOST_PAGES_OF_SNAPSHOTS {
+        if self.region.areas.pages > MAX_SNAPSHOT_PAGES {
             return Err(Error::Unsupported("snapshots with more than 256 GiB of NVRAM"));
         }
         if self.snapshots().any(|record| record.name == name) {
@@ -172,7 +172,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let slot = (0..SnapshotPages::COUNT).find(|slot| self.region.word(page_word(*slot)) == 0);
         let slot = slot.ok_or(Error::NoSpace("there are as many snapshots as there can be"))?;
         self.make_room(1)?;
-        let page = self.take_metadata_page(Ino(KEPT_INODES))?;
+        let page = self.take_metadata_page(Ino(FIRST_KEPT_INODE))?;
         // The zeros of the page must be durable before the word that refers to it.
         self.region.fence();
         self.region.patch_word(page_word(slot), checked_word(u64::from(page.0) + 1));
@@ -182,8 +182,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Removes the record of a snapshot, and its page if that becomes empty.
     fn forget_snapshot(&mut self, number: usize) -> Result<()> {
-        let gone = self.snapshots.remove(number);
-        let range = self.region.snapshot_range(gone.tree);
+        let removed = self.snapshots.remove(number);
+        let range = self.region.snapshot_range(removed.tree);
         let mut changes = Changes::default();
         changes.put(range.start, vec![0; SNAPSHOT_BYTES]);
         self.region.apply(changes);
@@ -198,7 +198,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             {
                 self.region.patch_word(page_word(slot), 0);
                 self.region.fence();
-                self.free_metadata_page(Ino(KEPT_INODES), page)?;
+                self.free_metadata_page(Ino(FIRST_KEPT_INODE), page)?;
             }
         }
         Ok(())
@@ -256,9 +256,9 @@ pub(super) fn page_word(slot: usize) -> usize {
 }
 
 /// Repairs a word with a single flipped bit; returns 0 if that is not the damage.
-pub(super) fn mended(word: u64) -> u64 {
+pub(super) fn repaired_word(word: u64) -> u64 {
     let mut one_off = (0..64).map(|bit| word ^ 1 << bit);
     one_off.find(|other| checked_number(*other).is_some()).unwrap_or(0)
 }
 
-const _: () = assert!(SNAPSHOT_BYTES.is_multiple_of(SIZE_OF_INODE));
+const _: () = assert!(SNAPSHOT_BYTES.is_multiple_of(INODE_BYTES));

@@ -56,29 +56,29 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`], also if pointer blocks on the path to the start or end of the range are missing.
-    pub(super) fn move_blocks(&mut self, what: &BlockMove) -> Result<()> {
+    pub(super) fn move_blocks(&mut self, range: &BlockMove) -> Result<()> {
         let (from, to) =
-            (self.region.field(what.from, Field::Pointers)?, self.region.field(what.to, Field::Pointers)?);
+            (self.region.field(range.from, Field::Pointers)?, self.region.field(range.to, Field::Pointers)?);
         for slot in 0..POINTERS {
             let (start, levels) = slot_start(slot);
             let at = PointerPair { from: from + 8 * slot, to: to + 8 * slot, start, levels };
             let mut freed = Vec::new();
-            self.move_below(what, at, &mut freed)?;
-            self.free_locations(what.from, &mut freed)?;
+            self.move_below(range, at, &mut freed)?;
+            self.free_locations(range.from, &mut freed)?;
         }
         Ok(())
     }
 
     /// Transfers all blocks, as far as the budget allows; returns true if none remains.
-    pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut DeletionBudget) -> Result<bool> {
+    pub(super) fn move_step(&mut self, from: Ino, to: Ino, budget: &mut DeletionBudget) -> Result<bool> {
         let mut next = 0;
         while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {
-            if step.is_exhausted() {
+            if budget.is_exhausted() {
                 return Ok(false);
             }
-            let blocks = self.moved_together(to, first)?;
+            let blocks = self.range_to_move(to, first)?;
             next = blocks.end;
-            step.take(blocks.end - blocks.start);
+            budget.take(blocks.end - blocks.start);
             self.move_blocks(&BlockMove { from, to, blocks })?;
         }
         Ok(true)
@@ -87,7 +87,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the range of blocks to transfer together with `block`: those under the same pointer block,
     /// once the path to it exists in the destination. If there is no space for that path, returns all
     /// blocks under the same pointer of the inode.
-    fn moved_together(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
+    fn range_to_move(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= block).expect("the first begins with 0");
         let (start, levels) = slot_start(slot);
@@ -108,23 +108,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn move_below(
         &mut self,
-        what: &BlockMove,
+        range: &BlockMove,
         at: PointerPair,
         freed: &mut Vec<BlockLocation>,
     ) -> Result<()> {
         let (pointer, kept) = (self.region.word(at.from), self.region.word(at.to));
         let after = at.start + blocks_per_tree(at.levels);
-        if pointer == 0 || what.blocks.end <= at.start || after <= what.blocks.start {
+        if pointer == 0 || range.blocks.end <= at.start || after <= range.blocks.start {
             return Ok(());
         }
-        let is_whole = what.blocks.start <= at.start && after <= what.blocks.end;
+        let is_whole = range.blocks.start <= at.start && after <= range.blocks.end;
         if is_whole && kept == 0 {
             let mut locations = Vec::new();
-            self.region.gather(at.from, at.levels, &mut locations)?;
+            self.region.collect_locations(at.from, at.levels, &mut locations)?;
             self.move_pointer(at, pointer);
             return locations
                 .into_iter()
-                .try_for_each(|location| self.transfer(what.from, what.to, location));
+                .try_for_each(|location| self.transfer(range.from, range.to, location));
         }
         if at.levels > 0 {
             let missing = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
@@ -136,7 +136,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let (offset, start) = (8 * slot as usize, at.start + slot * span);
                 let below =
                     PointerPair { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
-                self.move_below(what, below, freed)?;
+                self.move_below(range, below, freed)?;
             }
         }
         if is_whole {
@@ -154,9 +154,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// Turns blocks of a file into holes and passes the blocks to a snapshot; `Store::prepare_to_cut` must
+    /// Turns blocks of a file into holes and passes the blocks to a snapshot; `Store::prepare_removal` must
     /// have been called.
-    pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
+    pub(in crate::store) fn remove_and_keep(
+        &mut self,
+        ino: Ino,
+        kept: Ino,
+        blocks: Range<u64>,
+    ) -> Result<()> {
         let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
         self.move_blocks(&BlockMove { from: ino, to: kept, blocks })
     }

@@ -27,14 +27,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         name: &str,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
-            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refuse)?;
         refuse_damaged(&found.scan)?;
         let names = || store.snapshots().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-        let wanted =
+        let number =
             store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_being_deleted);
-        let wanted = wanted.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
+        let number = number.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
         store.is_view = true;
-        for newer in (wanted..store.snapshots.len()).rev() {
+        for newer in (number..store.snapshots.len()).rev() {
             store.roll_back(store.snapshots[newer].tree)?;
         }
         for slot in 0..SnapshotPages::COUNT {
@@ -45,7 +45,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let scan = store.rescan();
         refuse_damaged(&scan)?;
-        store.cut_too_long(&scan)?;
+        store.truncate_too_long(&scan)?;
         Ok((store, OpenReport { was_closed: found.was_closed, scan }))
     }
 
@@ -54,7 +54,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Errors of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
-    pub(crate) fn look_back(mut self, mut each: impl FnMut(&str, &Region<N>) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each_snapshot(
+        mut self,
+        mut each: impl FnMut(&str, &Region<N>) -> Result<()>,
+    ) -> Result<()> {
         for number in (0..self.snapshots.len()).rev() {
             let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
             self.roll_back(tree)?;
@@ -77,7 +80,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn roll_back_inode(&mut self, ino: Ino, kept_at: usize) -> Result<()> {
-        let (kept, old) = (self.region.kept(kept_at), self.region.kept_inode(kept_at));
+        let (kept, old) = (self.region.kept_mode(kept_at), self.region.kept_inode(kept_at));
         let at = self.region.inode_at(ino)?;
         if !kept.was_used() {
             let free = Inode { generation: old.generation, ..Inode::default() };
@@ -88,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !old.is_inline_link() {
             let field = Field::Pointers as usize;
             for slot in 0..POINTERS {
-                if kept.is_whole() {
+                if kept.is_complete() {
                     self.region.patch_word(at + field + 8 * slot, 0);
                 }
                 let (_, levels) = slot_start(slot);
@@ -96,7 +99,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         let pointers = if old.is_inline_link() { old.pointers } else { self.region.raw_inode(ino)?.pointers };
-        let xattrs = if kept.are_xattrs_elsewhere() { now.xattrs } else { old.xattrs };
+        let xattrs = if kept.has_unchanged_xattrs() { now.xattrs } else { old.xattrs };
         self.region.store(at, &Inode { pointers, xattrs, ..old }.encode());
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! Execution of file operations on any file system.
 //!
 //! A [`Player`] splits operations into requests, generates content, and counts. It works on a [`Target`]:
-//! [`OnFileSystem`] is a file system of this crate, [`OnDirectory`] a directory of a mounted file system.
+//! [`FileSystemTarget`] is a file system of this crate, [`DirectoryTarget`] a directory of a mounted file system.
 
 mod content;
 mod directory;
 mod file_system;
 
 pub use content::fill;
-pub use directory::OnDirectory;
-pub use file_system::OnFileSystem;
+pub use directory::DirectoryTarget;
+pub use file_system::FileSystemTarget;
 
 use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ pub enum Contents {
     Marked,
     /// Bytes that depend on the request, so that each page differs from all other pages and from its old
     /// content.
-    Unlike,
+    Unique,
 }
 
 /// Settings of a player.
@@ -87,7 +87,8 @@ pub struct PlayCounts {
     /// Operations.
     pub operations: u64,
     /// Files and directories created.
-    pub made: u64,
+    #[serde(rename = "made")]
+    pub created: u64,
     /// Files deleted.
     pub deleted: u64,
     /// Write requests.
@@ -106,7 +107,7 @@ impl Add for PlayCounts {
     type Output = PlayCounts;
 
     fn add(self, other: PlayCounts) -> PlayCounts {
-        self.with(other, |a, b| a + b)
+        self.combine(other, |a, b| a + b)
     }
 }
 
@@ -114,16 +115,16 @@ impl Sub for PlayCounts {
     type Output = PlayCounts;
 
     fn sub(self, before: PlayCounts) -> PlayCounts {
-        self.with(before, |a, b| a - b)
+        self.combine(before, |a, b| a - b)
     }
 }
 
 impl PlayCounts {
     /// Combines two sets of counts field by field.
-    fn with(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
+    fn combine(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
         PlayCounts {
             operations: each(self.operations, other.operations),
-            made: each(self.made, other.made),
+            created: each(self.created, other.created),
             deleted: each(self.deleted, other.deleted),
             write_requests: each(self.write_requests, other.write_requests),
             written_bytes: each(self.written_bytes, other.written_bytes),
@@ -255,11 +256,11 @@ impl<T: Target> Player<T> {
         self.tick();
         match op {
             FileOp::MakeDirectory { directory, parent } => {
-                self.counts.made += 1;
+                self.counts.created += 1;
                 self.target.make_directory(directory, parent)
             }
             FileOp::Create { file, directory } => {
-                self.counts.made += 1;
+                self.counts.created += 1;
                 *self.length(file) = 0;
                 self.target.create(file, directory)
             }
@@ -289,7 +290,7 @@ impl<T: Target> Player<T> {
             match self.options.contents {
                 Contents::Zeros => {}
                 Contents::Marked => fill(extent.file, offset_bytes, &mut self.buffer),
-                Contents::Unlike => {
+                Contents::Unique => {
                     self.written = self.written.wrapping_add(1);
                     fill(FileId(self.written), offset_bytes, &mut self.buffer);
                 }
@@ -339,7 +340,7 @@ impl<T: Target> Player<T> {
     }
 
     fn length(&mut self, file: FileId) -> &mut u64 {
-        at(&mut self.lengths, file.0)
+        entry_mut(&mut self.lengths, file.0)
     }
 }
 
@@ -352,7 +353,7 @@ fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, us
 }
 
 /// Returns the entry of `number`, extending the list if necessary.
-fn at<V: Default + Clone>(list: &mut Vec<V>, number: u32) -> &mut V {
+fn entry_mut<V: Default + Clone>(list: &mut Vec<V>, number: u32) -> &mut V {
     let number = number as usize;
     if list.len() <= number {
         list.resize(number + 1, V::default());

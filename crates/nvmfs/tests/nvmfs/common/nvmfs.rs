@@ -7,7 +7,7 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::Store;
 
-pub type Small = Nvmfs<PlainNvram, MemorySsd>;
+pub type SmallFs = Nvmfs<PlainNvram, MemorySsd>;
 /// Unmounts and mounts.
 pub type Remount<F> = Box<dyn FnMut(F) -> F>;
 
@@ -16,7 +16,7 @@ pub const NVRAM_BYTES: usize = 5 << 20;
 const SSD_BLOCKS: u64 = 8192;
 
 /// Creates a file system, and a function that mounts it again: alternately after a clean close and without one.
-pub fn small() -> (Small, Remount<Small>) {
+pub fn small() -> (SmallFs, Remount<SmallFs>) {
     small_on(PlainNvram::new(NVRAM_BYTES), Options::default(), |nvram| nvram)
 }
 

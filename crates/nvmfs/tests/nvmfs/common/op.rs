@@ -204,7 +204,7 @@ impl Words<'_> {
 }
 
 /// Constructor of operations, and its weight among all.
-type Maker = (usize, fn(&mut Words<'_>) -> Op);
+type OpConstructor = (usize, fn(&mut Words<'_>) -> Op);
 
 const FILES: usize = 1 << 12;
 const NAMES: usize = 40;
@@ -217,7 +217,7 @@ fn name(words: &mut Words<'_>) -> usize {
     words.below(NAMES)
 }
 
-const MAKERS: [Maker; 26] = [
+const OP_CONSTRUCTORS: [OpConstructor; 26] = [
     (200, |w| Op::Write { file: file(w), from: w.position(), length: w.length(), seed: w.below(256) as u8 }),
     (60, |w| Op::Read { file: file(w), from: w.position(), length: w.length() }),
     (40, |w| Op::Resize { file: file(w), to: w.position() }),
@@ -286,9 +286,9 @@ impl Op {
     /// Returns the operation for some numbers. Smaller numbers give simpler operations.
     pub fn from_words(words: &[u32; OP_WORDS]) -> Self {
         let mut words = Words(words.iter());
-        let all: usize = MAKERS.iter().map(|(weight, _)| weight).sum();
+        let all: usize = OP_CONSTRUCTORS.iter().map(|(weight, _)| weight).sum();
         let mut at = words.below(all);
-        for (weight, make) in MAKERS {
+        for (weight, make) in OP_CONSTRUCTORS {
             if at < weight {
                 return make(&mut words);
             }

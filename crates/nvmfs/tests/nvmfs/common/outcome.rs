@@ -40,28 +40,28 @@ impl Files {
         self.all[number % self.all.len()]
     }
 
-    fn of(&self, wanted: &[Ino], number: usize) -> Ino {
-        if wanted.is_empty() || number % Self::ANY == 1 {
+    fn pick(&self, suitable: &[Ino], number: usize) -> Ino {
+        if suitable.is_empty() || number % Self::ANY == 1 {
             return self.any(number / Self::ANY);
         }
-        wanted[number / Self::ANY % wanted.len()]
+        suitable[number / Self::ANY % suitable.len()]
     }
 
     fn directory(&self, number: usize) -> Ino {
-        self.of(&self.directories, number)
+        self.pick(&self.directories, number)
     }
 
     fn regular(&self, number: usize) -> Ino {
-        self.of(&self.regular, number)
+        self.pick(&self.regular, number)
     }
 
     pub fn open(&self, number: usize) -> Ino {
-        self.of(&self.open, number)
+        self.pick(&self.open, number)
     }
 }
 
 /// Returns attributes without the implementation-dependent ones.
-pub fn seen(attributes: &Attributes) -> Attributes {
+pub fn comparable(attributes: &Attributes) -> Attributes {
     let is_directory = attributes.kind == Kind::Directory;
     let size_bytes = if is_directory { 0 } else { attributes.size_bytes };
     Attributes { ino: Ino(0), generation: 0, blocks: 0, size_bytes, ..attributes.clone() }
@@ -140,7 +140,7 @@ pub fn content(seed: u8, length: usize) -> Vec<u8> {
 
 /// Lists a directory with a stop after every few entries; a duplicate entry is an error.
 pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino, Kind)>> {
-    const AT_A_TIME: usize = 5;
+    const ENTRIES_PER_CALL: usize = 5;
     let mut found = BTreeMap::new();
     let mut from = 0;
     loop {
@@ -150,9 +150,9 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
             assert!(former.is_none(), "a name is told twice: {:?}", entry.name);
             from = entry.next;
             listed += 1;
-            if listed == AT_A_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if listed == ENTRIES_PER_CALL { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if listed < AT_A_TIME {
+        if listed < ENTRIES_PER_CALL {
             return Ok(found);
         }
     }
@@ -200,7 +200,7 @@ pub fn attempt(
         _ => return run_content(fs, op, files, caller),
     };
     *new_ino = Some(attributes.ino);
-    Ok(Outcome::Attributes(seen(&attributes)))
+    Ok(Outcome::Attributes(comparable(&attributes)))
 }
 
 /// Runs operations whose results refer to no file.

@@ -16,7 +16,7 @@ pub struct Expected {
 
 impl Expected {
     /// Expects exactly this tree: no operation was interrupted.
-    pub fn exactly(tree: Tree) -> Expected {
+    pub fn exact(tree: Tree) -> Expected {
         Expected { before: tree.clone(), after: tree, is_write: false }
     }
 
@@ -36,8 +36,8 @@ impl Expected {
         if counts[0] != counts[2] || counts[1] != counts[2] {
             return Err(format!("files before, after and found: {counts:?}"));
         }
-        let unseen = [&self.before, &self.after, found].map(|tree| tree.unseen_blocks);
-        let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.unseen_blocks);
+        let unseen = [&self.before, &self.after, found].map(|tree| tree.invisible_blocks);
+        let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.invisible_blocks);
         // Any part of a reservation is allowed; blocks being written beyond the end may be reserved
         // instead.
         if unseen[2] < unseen[0].min(unseen[1]) || all[2] > all[0].max(all[1]) {
@@ -53,9 +53,9 @@ impl Expected {
 /// Describes the first difference of two trees.
 pub fn difference(one: &Tree, other: &Tree) -> String {
     for (one, other) in one.nodes.iter().zip(&other.nodes) {
-        if one.path != other.path || one.attributes != other.attributes || one.rest != other.rest {
+        if one.path != other.path || one.attributes != other.attributes || one.atomic != other.atomic {
             let what =
-                |node: &Node| format!("{} {:?} {:?}", node.path.escape_ascii(), node.attributes, node.rest);
+                |node: &Node| format!("{} {:?} {:?}", node.path.escape_ascii(), node.attributes, node.atomic);
             return format!("{}\n    is {}", what(one), what(other)).chars().take(3000).collect();
         }
         let blocks = one.blocks.keys().chain(other.blocks.keys());
@@ -67,7 +67,7 @@ pub fn difference(one: &Tree, other: &Tree) -> String {
             return format!("block {block} of {}, there: {is_there:?}", one.path.escape_ascii());
         }
     }
-    let counts = [one, other].map(|tree| (tree.nodes.len(), tree.unseen_blocks));
+    let counts = [one, other].map(|tree| (tree.nodes.len(), tree.invisible_blocks));
     format!("files and blocks behind their ends: {:?} are {:?}", counts[0], counts[1])
 }
 
@@ -90,7 +90,7 @@ fn between(before: &Node, after: &Node, found: &Node) -> Result<(), String> {
     attributes.accessed_ns = old.accessed_ns;
     attributes.modified_ns = old.modified_ns;
     attributes.changed_ns = old.changed_ns;
-    if attributes != *old || found.rest != before.rest || found.rest != after.rest {
+    if attributes != *old || found.atomic != before.atomic || found.atomic != after.atomic {
         return Err(format!("{path}: it is otherwise changed: {attributes:?}, was {old:?}"));
     }
     if old.kind != Kind::File {

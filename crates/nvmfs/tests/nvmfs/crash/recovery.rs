@@ -20,7 +20,7 @@ const TRIAL_NAME: &[u8] = b"a trial after a cut";
 /// The problem found.
 pub fn recover_again(image: &Image, expected: &Arc<Expected>, event: u64, seed: u64) -> Result<(), String> {
     let expected = Arc::clone(expected);
-    image.cut_mount(Cuts::new([event], 1, move |crash| recover(crash.image, &expected)).seeded(seed))
+    image.cut_mount(Cuts::new([event], 1, move |crash| recover(crash.image, &expected)).with_seed(seed))
 }
 
 /// Mounts and checks an image.
@@ -38,20 +38,20 @@ pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
         return Err(format!("{} problems with names: {problem}", problems.len()));
     }
     let statistics = fs.statistics().map_err(|error| error.to_string())?;
-    let tree = Tree::of(&mut fs)?;
+    let tree = Tree::read(&mut fs)?;
     expected.check(&tree)?;
     let (used, counted) = (statistics.inodes - statistics.free_inodes, tree.nodes.len() as u64);
     if used != counted {
         return Err(format!("{used} inodes are said to be used, and {counted} are"));
     }
-    try_out(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
+    exercise(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
     fs.store().check()?;
-    let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
-    wrong.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
+    let data_problems = fs.store().check_all_data().map_err(|error| error.to_string())?;
+    data_problems.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
 }
 
 /// Creates a file, writes it, reads it and removes it.
-fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
+fn exercise(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
     let caller = Caller::default();
     let ino = match fs.create(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
         // Nearly full.

@@ -18,7 +18,7 @@ const SSD_BLOCKS: u64 = 2048;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 const BLOCK: u64 = BLOCK_BYTES as u64;
 /// ACL with owner, user 5, owning group, mask and other users.
-const LIST: &[u8] = b"\x02\0\0\0\
+const ACL: &[u8] = b"\x02\0\0\0\
     \x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x05\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
     \x10\0\x07\0\xff\xff\xff\xff\x20\0\x01\0\xff\xff\xff\xff";
 
@@ -94,7 +94,7 @@ fn names(fs: &mut impl FileSystem) {
     // The permission bits must match those of the files.
     let listed = fs.make_directory(ROOT, b"listed", 0o755, &CALLER).expect("room").ino;
     for name in [ACCESS_ACL, DEFAULT_ACL] {
-        fs.set_xattr(listed, name, LIST, SetXattr::Either, &CALLER).expect("room");
+        fs.set_xattr(listed, name, ACL, SetXattr::Either, &CALLER).expect("room");
     }
     fs.make_directory(listed, b"below", 0o750, &CALLER).expect("room");
     file(fs, listed, b"file");
@@ -135,14 +135,14 @@ fn contents(fs: &mut impl FileSystem) {
 fn image_contains_all_structures() {
     for placement in PlacementKind::ALL {
         let image = image(placement, true);
-        let pieces = super::pieces::Pieces::of(&image);
+        let pieces = super::structures::Structures::find(&image);
         let counts = (pieces.directories.len(), pieces.pointers.len());
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
         let is_reserved =
-            |pointer: &&u64| BlockLocation::of(**pointer, &image.areas) == Some(BlockLocation::Reserved);
+            |pointer: &&u64| BlockLocation::decode(**pointer, &image.areas) == Some(BlockLocation::Reserved);
         assert_eq!(pieces.locations.iter().filter(is_reserved).count(), 4 + 30);
         assert!(pieces.inode_pages.len() > 4, "some are behind a block of pointers");
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
-        assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);
+        assert!(image.ssd.stored_blocks() > 100 && image.ssd.blocks() == SSD_BLOCKS);
     }
 }

@@ -4,8 +4,8 @@
 mod damage;
 mod flips;
 mod image;
-mod life;
+mod life_cycle;
 mod mounted;
 mod nvrams;
-mod pieces;
 mod ssds;
+mod structures;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 
 pub const BYTES: usize = 8192;
 
@@ -50,7 +50,7 @@ fn all() -> (Vec<tempfile::TempDir>, Vec<Box<dyn Nvram>>) {
     let mut nvrams: Vec<Box<dyn Nvram>> = vec![
         Box::new(PlainNvram::new(BYTES)),
         Box::new(PlainNvram::from(vec![0; BYTES])),
-        Box::new(SimulatedNvram::new(BYTES, Power::new())),
+        Box::new(SimulatedNvram::new(BYTES, PowerSource::new())),
     ];
     let mut folders = Vec::new();
     #[cfg(target_os = "linux")]

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use wearwell_nvmfs::api::BLOCK_BYTES;
-use wearwell_nvmfs::power::Power;
-use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, Recorded, SimulatedSsd, Ssd, StackSsd};
+use wearwell_nvmfs::power::PowerSource;
+use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, RecordingSsd, SimulatedSsd, Ssd, StackSsd};
 use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
@@ -57,8 +57,8 @@ fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut))]
     let mut ssds: Vec<Box<dyn Ssd>> = vec![
         Box::new(MemorySsd::new(BLOCKS)),
-        Box::new(SimulatedSsd::new(BLOCKS, Power::new())),
-        Box::new(Recorded::new(MemorySsd::new(BLOCKS), |_| ())),
+        Box::new(SimulatedSsd::new(BLOCKS, PowerSource::new())),
+        Box::new(RecordingSsd::new(MemorySsd::new(BLOCKS), |_| ())),
         Box::new(StackSsd::in_memory(&scenario, 1 << 20).expect("a small drive")),
     ];
     #[cfg(target_os = "linux")]
@@ -68,7 +68,7 @@ fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
         let bytes = BLOCKS * BLOCK_BYTES as u64;
         let file = FileSsd::create(folder.join("file"), bytes, Existing::Refuse, Caching::Cached);
         ssds.push(Box::new(file.expect("a new file")));
-        ssds.push(Box::new(StackSsd::over_file(folder.join("stack"), &scenario).expect("a new file")));
+        ssds.push(Box::new(StackSsd::with_file(folder.join("stack"), &scenario).expect("a new file")));
     }
     ssds
 }

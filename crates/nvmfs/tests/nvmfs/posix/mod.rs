@@ -95,7 +95,7 @@ fn bytes(fs: &mut dyn FileSystem, ino: Ino) -> Vec<u8> {
 
 /// Fails unless an operation returned the given error.
 #[track_caller]
-fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
+fn expect_error<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     match result {
         Err(error) => assert_eq!(crate::common::error_name(&error), name),
         Ok(value) => panic!("not refused with {name}, but {value:?}"),
@@ -104,6 +104,6 @@ fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
 
 /// Fails if a name exists.
 #[track_caller]
-fn is_gone(fs: &mut dyn FileSystem, parent: Ino, name: &str) {
+fn expect_missing(fs: &mut dyn FileSystem, parent: Ino, name: &str) {
     assert!(matches!(fs.lookup(parent, name.as_bytes()), Err(Error::NotFound)), "{name} is there");
 }

@@ -7,7 +7,7 @@ use wearwell_trace::{DIGEST_FORMATS, TraceError};
 pub enum SourceError {
     /// The source of operations has failed.
     #[error("{0}")]
-    Stopped(String),
+    Failed(String),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -97,7 +97,7 @@ pub enum SourceError {
         "{path}: request {request} arrives at {time_ns} ns, before the one in front of it at {before_ns} ns; choose \
          `trace.backwards`: {choices}"
     )]
-    Backwards {
+    DecreasingTime {
         /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
