@@ -5,8 +5,9 @@
 //! until the kernel forgets it, after its last user has gone.
 
 use super::acls;
-use super::convert::{self, RequestResult, absent, attributes, file_type};
+use super::convert::{self, absent, attributes, file_type};
 use super::privileges::drop_privileges;
+use super::replies::{caller, owned_name, reply_attr, reply_empty, reply_entry};
 use super::request_handler::RequestHandler;
 use super::trees::{self, FileInfo, file_info, live_ino, with_file};
 use super::worker::Shared;
@@ -25,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Kind, MAX_NAME_BYTES, Result};
+use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Change, Error, Kind, MAX_NAME_BYTES, Result};
 
 /// Largest write in one request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
@@ -73,34 +74,6 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
     fn cache_time(&self, info: &FileInfo) -> Duration {
         if info.is_cacheable { self.options.cache_time } else { Duration::ZERO }
     }
-}
-
-fn reply_entry(reply: ReplyEntry, cache_time: Duration, info: &FileInfo) {
-    reply.entry(&cache_time, &info.attributes, Generation(info.generation.into()));
-}
-
-fn reply_attr(reply: ReplyAttr, cache_time: Duration, answer: RequestResult<FileInfo>) {
-    match answer {
-        Ok(of) => reply.attr(&cache_time, &of.attributes),
-        Err(error) => reply.error(error),
-    }
-}
-
-fn reply_empty(reply: ReplyEmpty, answer: RequestResult<()>) {
-    match answer {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(error),
-    }
-}
-
-/// Copies a name, so that the request can outlive the call.
-fn owned_name(name: &OsStr) -> Vec<u8> {
-    name.as_bytes().to_vec()
-}
-
-/// Returns the caller of a request, with the current time.
-fn caller(request: &Request) -> Caller {
-    Caller { uid: request.uid(), gid: request.gid(), now_ns: convert::ns(SystemTime::now()) }
 }
 
 impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {

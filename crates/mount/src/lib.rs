@@ -11,6 +11,7 @@ mod deleted_files;
 mod files;
 mod nvmfs;
 mod privileges;
+mod replies;
 mod request_handler;
 mod trees;
 mod wait_pool;

@@ -121,6 +121,21 @@ fn shares_at_crossings(runs: &[StackRuns], mode: &str) -> [Option<f64>; 3] {
     })
 }
 
+/// Columns of the table of crossings.
+const CROSSING_COLUMNS: [&str; 11] = [
+    "trace",
+    "printed",
+    "used",
+    "used_if_not_kept",
+    "saved_percent",
+    "moved_less_percent",
+    "faster_percent",
+    "writes_p99_less_percent",
+    "inline_saved_percent",
+    "inline_faster_than_cagc_percent",
+    "baseline_write_amplification",
+];
+
 /// Runs the drives at the crossings with timing: the printed savings result by construction, all other values are predictions.
 fn run_at_crossings(session: &Session, assumed: &AssumedValues, runs: &[StackRuns]) -> Result<(), Failure> {
     let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|mode| shares_at_crossings(runs, mode));
@@ -134,19 +149,7 @@ fn run_at_crossings(session: &Session, assumed: &AssumedValues, runs: &[StackRun
         );
     }
     let timed = run_stacks(session, stacks)?;
-    let mut crossed = Table::new(&[
-        "trace",
-        "printed",
-        "used",
-        "used_if_not_kept",
-        "saved_percent",
-        "moved_less_percent",
-        "faster_percent",
-        "writes_p99_less_percent",
-        "inline_saved_percent",
-        "inline_faster_than_cagc_percent",
-        "baseline_write_amplification",
-    ]);
+    let mut crossed = Table::new(&CROSSING_COLUMNS);
     let mut statements = Statements::default();
     let (mut erased, mut moved, mut faster, mut inline) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (((trace, paper), share), share_not_kept) in TRACES.iter().zip(crossings).zip(not_kept) {

@@ -2,6 +2,7 @@
 
 use super::SharedTables;
 use super::config::{Detect, ENTRY_BYTES};
+use super::hashes::{LookupMode, account_hash, record_full_hash};
 use super::index::mix;
 use super::pages::IndexAccess;
 use super::tables::{PlannedWrite, Tables};
@@ -12,7 +13,7 @@ use crate::layer::{
     Reports, check_range,
 };
 use crate::log::BoxedLayer;
-use crate::timing::{Journal, Step};
+use crate::timing::Journal;
 use crate::units::Lpn;
 
 /// Prefetch distances in writes: for the page's lines of map and index (`FAR_PREFETCH`), for the data they point to
@@ -20,19 +21,6 @@ use crate::units::Lpn;
 const FAR_PREFETCH: usize = 48;
 const MIDDLE_PREFETCH: usize = 32;
 const NEAR_PREFETCH: usize = 16;
-
-/// Treatment of a page's content before it is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum LookupMode {
-    /// No lookup.
-    Skip,
-    /// Lookup by a hash that was computed and timed already.
-    AlreadyHashed,
-    /// Hash and lookup.
-    Hash,
-    /// Hash and lookup only if the weak hash is found.
-    WeakHash { percent: u32 },
-}
 
 /// Deduplicating layer; see [`crate::dedup`].
 pub struct Dedup<L = BoxedLayer<ContentId>> {
@@ -324,46 +312,6 @@ impl<L: Layer<ContentId>> Dedup<L> {
             index_evictions: tables.index().evictions,
             live_by_references: tables.live_by_references(),
             ..tables.report
-        }
-    }
-}
-
-fn record_hash(journal: &Option<Journal>, percent: u32) {
-    if let Some(journal) = journal {
-        journal.push(Step::Hash { pages: 1, cause: Cause::Host, percent });
-    }
-}
-
-/// Records the full hash of a host page.
-fn record_full_hash(journal: &Option<Journal>, report: &mut DedupReport) {
-    record_hash(journal, 100);
-    report.host_hashed_pages += 1;
-}
-
-/// Records the hashes that a page needs; returns true if the page is then looked up.
-fn account_hash(
-    journal: &Option<Journal>,
-    tables: &mut Tables,
-    content: ContentId,
-    mode: LookupMode,
-) -> bool {
-    match mode {
-        LookupMode::Skip => false,
-        LookupMode::AlreadyHashed => true,
-        LookupMode::Hash => {
-            record_full_hash(journal, &mut tables.report);
-            true
-        }
-        LookupMode::WeakHash { percent } => {
-            record_hash(journal, percent);
-            tables.report.pre_hashed_pages += 1;
-            let may_contain = tables.index().may_contain(content);
-            if may_contain {
-                record_full_hash(journal, &mut tables.report);
-            } else {
-                tables.report.idle_hashed_pages += 1;
-            }
-            may_contain
         }
     }
 }

@@ -44,6 +44,7 @@ mod abilities;
 mod buckets;
 mod bytes;
 mod config;
+mod hashes;
 mod index;
 mod layer;
 mod log_writes;

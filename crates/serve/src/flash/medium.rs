@@ -1,13 +1,14 @@
 //! Flash in use: writes to its files in the order of operations, until its power is cut.
 
 use super::files::{Files, Shape};
+use super::metadata_pages::{read_own, spare_note};
 use super::records::{BlockRecord, BlockState};
 use super::scan::ScannedFlash;
 use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::flash_format::{DATA, PageType, SpareRecord, UNREADABLE, crc};
+use wearwell_engine::flash_format::{DATA, SpareRecord, crc};
 use wearwell_engine::layer::{ContentId, Group, MediumError, Run};
 use wearwell_engine::nand::{
     DescribePage, FillPage, FlashStorage, MetadataNote, Spare, StoredFlash, StoredFlashError,
@@ -480,39 +481,4 @@ impl StoredFlash for SharedMedium {
     fn page_note(&self, block: BlockId, page: u32) -> Option<(MetadataNote, u64)> {
         spare_note(&self.lock().files, block, page)
     }
-}
-
-/// Reads a page with data of the FTL.
-pub fn read_own(
-    files: &Files,
-    block: BlockId,
-    page: u32,
-    bytes: &mut [u8],
-) -> Result<MetadataNote, StoredFlashError> {
-    let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
-    let damaged = |problem: String| StoredFlashError::page(block, page, problem);
-    let spare = files.read_spare(slot).map_err(|error| damaged(error.to_string()))?;
-    let spare = SpareRecord::decode(&spare).map_err(|error| damaged(error.to_string()))?;
-    let spare = spare.ok_or_else(|| damaged("is erased".into()))?;
-    if spare.ftl_note.class == UNREADABLE {
-        return Err(damaged("was left torn".into()));
-    }
-    PageType::from_number(spare.ftl_note.class).map_err(|error| damaged(error.to_string()))?;
-    let mut whole = vec![0; files.shape.page_bytes as usize];
-    files.read_page(slot, &mut whole).map_err(|error| damaged(error.to_string()))?;
-    if crc(&whole) != spare.page_crc {
-        return Err(damaged("the checksum of its bytes is another".into()));
-    }
-    if bytes.len() > whole.len() {
-        return Err(damaged(format!("has {} bytes, and {} are needed", whole.len(), bytes.len())));
-    }
-    bytes.copy_from_slice(&whole[..bytes.len()]);
-    Ok(spare.ftl_note)
-}
-
-/// Returns the note and the content ID in the spare area of a programmed page.
-pub fn spare_note(files: &Files, block: BlockId, page: u32) -> Option<(MetadataNote, u64)> {
-    let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
-    let spare = SpareRecord::decode(&files.read_spare(slot).ok()?).ok()??;
-    (spare.ftl_note.class != UNREADABLE).then_some((spare.ftl_note, spare.content_id))
 }

@@ -10,6 +10,7 @@ mod drive;
 mod files;
 mod image;
 mod medium;
+mod metadata_pages;
 mod records;
 mod scan;
 mod trial;

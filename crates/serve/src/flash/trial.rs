@@ -1,7 +1,7 @@
 //! Read-only flash for a trial recovery: all writes are discarded.
 
 use super::files::Files;
-use super::medium::{read_own, spare_note};
+use super::metadata_pages::{read_own, spare_note};
 use super::scan::ScannedFlash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::instances::{RestartResult, StoredMedium};

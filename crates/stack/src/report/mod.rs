@@ -3,6 +3,7 @@
 mod description;
 mod ftl;
 mod intermediate;
+mod lifetime;
 mod power;
 mod rating;
 mod result;
@@ -14,12 +15,13 @@ mod wear;
 pub(crate) use description::StackDescription;
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use intermediate::{IntermediateResult, StackSnapshot};
+pub use lifetime::{Lifetime, MeasuredLife};
 pub use power::{PowerResult, StepSeconds};
 pub use rating::RatingResult;
 pub use result::{
-    ArrivalsResult, ChainStepResult, DeviceResult, LayerResult, Lifetime, LowerBoundResult, LsmLevelResult,
-    LsmResult, MeasuredLife, MetadataResult, NandResult, OfflineResult, PartitionResult, Performance,
-    RunPhases, RunResult, TenantResult, TheoryResult, TrimResult,
+    ArrivalsResult, ChainStepResult, DeviceResult, LayerResult, LowerBoundResult, LsmLevelResult, LsmResult,
+    MetadataResult, NandResult, OfflineResult, PartitionResult, Performance, RunPhases, RunResult,
+    TenantResult, TheoryResult, TrimResult,
 };
 pub(crate) use run::result;
 pub use wear::{EraseHistogram, WearMap, WearResult};

@@ -2,11 +2,12 @@
 
 use super::description::StackDescription;
 use super::ftl::{RecoveryResult, ftl_result, recovery_result};
+use super::lifetime::{DAYS_PER_YEAR, Lifetime, MeasuredLife};
 use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::result::{
-    ArrivalsResult, DAYS_PER_YEAR, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
-    MeasuredLife, MetadataResult, NandResult, Performance, RunPhases, RunResult, TrimResult,
+    ArrivalsResult, DeviceResult, LayerResult, LsmLevelResult, LsmResult, MetadataResult, NandResult,
+    Performance, RunPhases, RunResult, TrimResult,
 };
 use super::wear::WearResult;
 use super::{tenants, wait_warning};

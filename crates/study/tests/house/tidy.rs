@@ -33,14 +33,14 @@ const ORDER_OF_BASE: &[&[&str]] = &[
 /// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
-    &["counters", "rings"],
+    &["counters", "queues"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked", "flash_format"],
     &["log"],
     &["ftl"],
     &["dedup"],
-    &["forms"],
+    &["instances"],
 ];
 
 /// Modules of the stack: each may import modules in rows above its own.
@@ -49,10 +49,10 @@ const ORDER_OF_STACK: &[&[&str]] = &[
     &["device"],
     &["layers"],
     &["scenario"],
-    &["build", "kept"],
+    &["build", "stored_flash"],
     &["run"],
     &["report"],
-    &["simulation", "watching", "live"],
+    &["simulation", "observed", "live_stack"],
 ];
 
 /// Modules of the file system in the same order.

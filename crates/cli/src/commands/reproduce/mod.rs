@@ -115,17 +115,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
     let points = args.output.join("finished");
-    let (output, assumptions, again) = (&args.output, &assumptions, args.again);
-    let crew = dask.as_ref().map(|dask| dask as &dyn PointExecutor);
     let plan = Plan {
-        output,
+        output: &args.output,
         points_folder: &points,
         effort,
         settings,
-        assumptions,
-        rerun: again,
+        assumptions: &assumptions,
+        rerun: args.again,
         traces: traces()?,
-        executor: crew,
+        executor: dask.as_ref().map(|dask| dask as &dyn PointExecutor),
     };
     check_settings(&manifests, &items, &plan)?;
     std::fs::create_dir_all(&args.output)
