@@ -1,4 +1,4 @@
-//! Cost of checksums: the same work with all checksums, with those of metadata only, and with none, in turns.
+//! Cost of checksums: the same operations with checksums of everything, of metadata only, and of nothing, in turns.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench checksums -- [turns]
 //!
@@ -31,7 +31,7 @@ const JOBS: [&str; 6] = [
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-/// Returns the seconds of each kind of work.
+/// Returns the seconds that each job takes.
 fn measure(checksums: Checksums) -> Result<[f64; JOBS.len()]> {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { checksums, ..Format::default() };
@@ -52,7 +52,7 @@ fn measure(checksums: Checksums) -> Result<[f64; JOBS.len()]> {
     timed(4, &mut fs, &names)?;
     let begin = Instant::now();
     for _ in 0..4 {
-        // Without checksums, the mount adds those of metadata, so `checksums` is set again.
+        // Mounting a file system without checksums adds checksums of metadata, so `checksums` is set again.
         let nvram = fs.close();
         fs = Fs::mount(nvram, Arc::clone(&ssd), Options::default()).expect("it was closed").0;
     }
@@ -60,7 +60,7 @@ fn measure(checksums: Checksums) -> Result<[f64; JOBS.len()]> {
     Ok(seconds)
 }
 
-/// Maps numbers to blocks in a scattered order, each block once.
+/// Maps 0, 1, 2 and so on to block numbers in a scattered order; each block occurs once.
 fn scattered(number: u64) -> u64 {
     number * 40_503 % FILE_BLOCKS
 }

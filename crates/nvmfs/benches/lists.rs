@@ -3,7 +3,7 @@
 //!
 //!     cargo bench -p wearwell-nvmfs --bench lists -- [lists|sizes]
 //!
-//! The results are counts rather than times, and equal on every machine.
+//! The results are counts and not times, so they are equal on every machine.
 
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
@@ -16,10 +16,10 @@ const MIB: u64 = 1 << 20;
 /// Size of the NVRAM unless it is varied: a sixteenth of the SSD, as in the paper.
 const NVRAM_MIB: u64 = 16;
 const SSD_BLOCKS: u64 = 256 * MIB / BLOCK_BYTES as u64;
-/// Blocks read or written before the measurement, and during it: as many as the SSD has, each.
+/// Number of blocks that are read or written before the measurement, and again during it: the size of the SSD.
 const BLOCKS: u64 = SSD_BLOCKS;
 
-/// fio workload with a fraction of reads, and Zipf's exponent over the files.
+/// Returns a fio workload with this fraction of reads; `skew` is Zipf's exponent over the files.
 fn fio(read_share: f64, skew: Option<f64>) -> FileWorkloadConfig {
     FileWorkloadConfig::Fio(Fio { read_share, order: skew.map(|_| Order::Zipf), skew, ..Fio::default() })
 }
@@ -78,8 +78,8 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Returns hit ratios of reads and writes in %, and blocks to and from the SSD per 100 blocks that users write
-/// or read.
+/// Returns the hit ratios of reads and writes in %, and the blocks read from and written to the SSD per 100 blocks
+/// that users write or read.
 fn cells(counts: &Counts) -> [String; 4] {
     [
         percent(counts.read_hits, counts.read_blocks),
@@ -109,7 +109,7 @@ fn compare_sizes() -> Result<(), MachineError> {
     println!("| NVRAM, % of the files | read hits, % | write hits, % | to the SSD | from the SSD |");
     println!("|---|---:|---:|---:|---:|");
     for mib in [12, 16, 24, 32, 64, 96] {
-        // Each size has an equal number of files.
+        // Each size class has an equal number of files.
         let files = 150 * MIB / Fio::default().max_bytes;
         let (order, skew) = (Some(Order::Zipf), Some(0.9));
         let workload = Fio { files: Some(files as u32), read_share: 0.5, order, skew, ..Fio::default() };

@@ -1,10 +1,10 @@
-//! Time of a mount after a crash of the process, and of a quick `fsck` after a clean close, and their memory
+//! Time of a mount after a crash of the process, time of a quick `fsck` after a clean close, and the memory that both
 //! use in addition to the NVRAM.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench recovery -- [files] [GiB of NVRAM]
 //!
-//! By default, a million small files in a hundred directories and 4 GiB of NVRAM, all in /dev/shm; this much
-//! memory must be free.
+//! By default, a million small files in a hundred directories and 4 GiB of NVRAM, all in /dev/shm, which needs this
+//! much free memory.
 
 use std::io;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn fill(fs: &mut FileFs, files: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns the anonymous memory of this process, KiB.
+/// Returns the anonymous memory of this process in KiB.
 fn anonymous_memory_kib() -> io::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -67,7 +67,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("{files} files of 500 bytes made in {:.1} s", begin.elapsed().as_secs_f64());
     let stats = fs.stats();
     println!("{} dirty pages, {} valid blocks on the SSD", stats.dirty_pages, stats.ssd_valid_blocks);
-    // Dropped without a close.
+    // The file system is dropped without a close, as in a crash.
     drop(fs);
     for _ in 0..3 {
         let nvram = MappedNvram::open(directory.path().join("nvram"), Persistence::CacheLines)?;
@@ -96,7 +96,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Performs a quick `fsck`; returns its seconds, and the part of them spent on blocks.
+/// Performs a quick `fsck`; returns its duration in seconds, and the part of it that the check of blocks takes.
 fn measure_fsck(
     at: &Path,
     files: u32,

@@ -14,14 +14,14 @@ use crate::ssd::Ssd;
 use crate::store::{Changes, Region};
 use std::ops::Range;
 
-/// Permission bits that ACLs determine.
+/// Permission bits that an ACL determines.
 pub(super) const ACL_PERMISSIONS: u32 = 0o777;
 
 fn damaged(ino: Ino) -> Error {
     Error::Damaged(format!("an access control list of inode {} makes no sense", ino.0))
 }
 
-/// Returns an ACL of a file and its range in the NVRAM.
+/// Returns an ACL of a file and the range of its bytes in the NVRAM.
 fn acl_of<N: Nvram>(
     region: &Region<N>,
     ino: Ino,
@@ -42,7 +42,7 @@ fn acl_of<N: Nvram>(
 /// Sets an ACL attribute in `xattrs`; returns the resulting permission bits, if the ACL determines them.
 ///
 /// # Errors
-/// A malformed ACL, or a file type without ACLs.
+/// The ACL is malformed, or the file type has no ACLs.
 pub(super) fn set_acl(xattrs: &mut Xattrs, inode: &Inode, name: &[u8], value: &[u8]) -> Result<Option<u32>> {
     let acl = Acl::decode(value).ok_or(Error::Invalid("an access control list makes no sense"))?;
     match inode.kind() {
@@ -64,7 +64,7 @@ pub(super) fn set_acl(xattrs: &mut Xattrs, inode: &Inode, name: &[u8], value: &[
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Adds the change of the ACL that a change of permission bits implies.
+    /// Adds to `changes` the update of the ACL that a change of the permission bits implies.
     pub(super) fn change_acl(&self, changes: &mut Changes, ino: Ino, permissions: u32) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
         let Some((mut acl, location)) = acl_of(&self.store.region, ino, &inode, ACCESS_ACL)? else {
@@ -114,7 +114,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             self.store.region.fence();
             return self.store.free_metadata_page(ino, page);
         }
-        // The new attributes are no longer than the old ones, so they fit on the page.
+        // The new attributes are not longer than the old ones, so they fit on the page.
         self.store.region.store_page(page, &encode_xattrs(&xattrs));
         self.store.region.fence();
         Ok(())

@@ -78,7 +78,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
-            // Reserved blocks beyond the end are freed too.
+            // Reserved blocks beyond the new end are freed, too.
             inode.related = 0;
         }
         set_attributes(inode, change, caller.now_ns);
@@ -95,7 +95,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let is_old = caller.now_ns.saturating_sub(inode.accessed_ns) >= RELATIME_NS;
         if inode.accessed_ns <= inode.modified_ns || inode.accessed_ns <= inode.changed_ns || is_old {
             match self.store.keep_inode(ino) {
-                // Without space for a snapshot, the read succeeds and the access time is not
+                // Without free space to keep the inode for a snapshot, the read succeeds and the access time is not
                 // updated.
                 Err(Error::NoSpace(_)) => return Ok(()),
                 kept => kept?,

@@ -1,4 +1,4 @@
-//! Creation of files and names.
+//! Creation of files and of further names for files.
 
 use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
@@ -45,7 +45,7 @@ impl NewFile<'_> {
         }
     }
 
-    /// Returns the initial inode without the fields that depend on caller and directory; `page` holds the
+    /// Returns the initial inode without the fields that depend on the caller and the directory; `page` holds the
     /// target of a long link.
     fn inode(&self, parent: Ino, page: Option<u64>) -> Inode {
         let (permissions, links, related) = match self {
@@ -112,7 +112,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.create_inode(parent, name, NewFile::Link(target), caller)
     }
 
-    /// Creates a file with a name.
+    /// Creates a file with a name in a directory.
     pub(super) fn create_inode(
         &mut self,
         parent: Ino,
@@ -128,7 +128,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prepare_to_keep()?;
         let (ino, generation) = self.free_inode()?;
         let (new, xattrs) = self.inherit(parent, &directory, new)?;
-        // Links have a target and no attributes; other files may have attributes.
+        // A symbolic link has a target and no attributes; other files may have attributes.
         let page = match new {
             NewFile::Link(_) => self.target_page(ino, new)?,
             _ => self.xattrs_page(ino, &xattrs)?,
@@ -173,7 +173,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }
 
-    /// Allocates a durable page with the target of a long link.
+    /// Allocates a page for the target of a long symbolic link and stores the target durably.
     fn target_page(&mut self, ino: Ino, new: NewFile<'_>) -> Result<Option<PageId>> {
         let NewFile::Link(target) = new else { return Ok(None) };
         if target.len() <= INLINE_BYTES {
@@ -200,7 +200,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(self.store.region.verified_page(page)?[..inode.size_bytes as usize].to_vec())
     }
 
-    /// Adds a name to a file.
+    /// Adds a name to an existing file (a hard link).
     pub(super) fn add_name(
         &mut self,
         ino: Ino,

@@ -51,19 +51,19 @@ use std::sync::Arc;
 /// Permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// NVMFS file system.
+/// The NVMFS file system.
 pub struct Nvmfs<N, S> {
     pub(crate) store: Store<N, S>,
     pub(crate) names: Names,
-    /// True if each write flushes as necessary; otherwise a thread does, with [`Nvmfs::begin_background`].
+    /// True if each write flushes when necessary. If false, a thread flushes with [`Nvmfs::begin_background`].
     pub auto_flush: bool,
     /// True while flushing is in progress.
     is_flushing: bool,
-    /// Extents that the thread has recycled since it was last idle.
+    /// Number of extents that the background thread has recycled since it was last idle.
     recycled: u32,
-    /// Pages of inodes to check after the last snapshot was deleted: they may be unused.
+    /// Numbers of the inode pages to check after the last snapshot was deleted: some may be unused.
     inode_pages_to_drop: Vec<u32>,
-    /// Number of operations refused for lack of space, and the resource that was full the last time.
+    /// Number of operations that were refused for lack of space, and the resource that was full at the last refusal.
     no_space: u64,
     last_no_space: Option<&'static str>,
 }
@@ -95,22 +95,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
-    /// Closes the file system. Open files without a name are removed at the next mount.
+    /// Closes the file system. Unlinked files that are still open are removed at the next mount.
     pub fn close(self) -> N {
         self.store.close()
     }
 
-    /// Returns the file system in an open store. Searches for files without a name and removes them;
-    /// [`Nvmfs::mount`] gets them from the scan.
+    /// Returns the file system in an open store. Searches for unlinked files and removes them; [`Nvmfs::mount`] gets
+    /// them from the scan instead.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
+    /// [`Error::Damaged`] if there is no root directory, or if a file cannot be removed.
     pub fn from_store(store: Store<N, S>) -> Result<Self> {
         let orphans = orphans(&store.region)?;
         Self::from_store_with_orphans(store, &orphans)
     }
 
-    /// Like [`Nvmfs::from_store`], given the orphans.
+    /// Does what [`Nvmfs::from_store`] does, with `orphans` as the unlinked files instead of a search.
     fn from_store_with_orphans(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
@@ -129,7 +129,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         for ino in self.store.region.inos() {
             if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
                 match names::drop_empty_blocks(&mut self.store, ino) {
-                    // Damage is left to fsck.
+                    // Damage is left for fsck to repair.
                     Ok(()) | Err(Error::Damaged(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -138,7 +138,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Returns the file system in an open store without changing anything, for [`repair()`].
+    /// Returns the file system in an open store without any change to the store, for [`repair()`].
     ///
     /// # Errors
     /// Damage that makes inodes unreadable.
@@ -169,7 +169,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         &self.store
     }
 
-    /// Returns the underlying store, to be closed.
+    /// Returns the underlying store, for closing it.
     pub fn into_store(self) -> Store<N, S> {
         self.store
     }
@@ -203,7 +203,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             capacity_blocks: self.store.capacity_blocks(),
             available_blocks: self.store.available_blocks(),
             snapshot_blocks: self.store.snapshot_blocks(),
-            // Damaged snapshots are reported by fsck.
+            // A damaged snapshot is not an error here; fsck reports it.
             snapshots: self.snapshots().unwrap_or_default(),
             snapshots_being_deleted: self.store.snapshots_being_deleted() as u32,
             no_space: self.no_space,
@@ -222,7 +222,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.available_files(self.names.inodes.free().into())
     }
 
-    /// Returns a directory that was not removed.
+    /// Returns the inode of a directory that was not removed.
     fn directory(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -232,7 +232,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns a regular file.
+    /// Returns the inode of a regular file.
     fn file(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -242,7 +242,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns the inode that an entry or a parent refers to; it must be in use.
+    /// Returns the inode that a directory entry or a parent field refers to; the inode must be in use.
     fn inode_of_entry(&self, ino: Ino) -> Result<Inode> {
         self.store
             .region
@@ -250,12 +250,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             .map_err(|_| Error::Damaged(format!("a name leads to inode {}, which is not in use", ino.0)))
     }
 
-    /// Returns the entry of a name other than `.` and `..`.
+    /// Returns the directory entry of a name other than `.` and `..`.
     fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::FoundEntry> {
         self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
     }
 
-    /// Returns a directory with its modification and change times updated.
+    /// Returns the inode of a directory in `changes`, with updated modification and change times.
     fn touch_directory<'a>(
         &self,
         changes: &'a mut Changes,

@@ -1,4 +1,4 @@
-//! Allocation, deallocation and search of ranges of files.
+//! Allocation, deallocation and search of ranges within files.
 
 use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
@@ -42,13 +42,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.clear_tail(ino, new_size)?;
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
-            // This is the last step: until then, a power cut removes blocks beyond the end.
+            // This mark is set last: if power is cut before, the next mount removes the blocks beyond the end.
             self.note_reserved_beyond_end(ino)?;
         }
         self.flush_if_needed()
     }
 
-    /// Reserves the holes of a range of blocks. If there is not enough space, they become holes again.
+    /// Reserves the holes within a range of blocks. If there is not enough free space, the reserved blocks become
+    /// holes again.
     fn reserve(&mut self, ino: Ino, blocks: Range<u64>) -> Result<()> {
         let free = self.store.capacity_blocks().saturating_sub(self.store.used_blocks());
         let holes = self.holes(ino, blocks, free)?;
@@ -59,7 +60,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         reserved
     }
 
-    /// Marks the file, so that its reserved blocks beyond the end survive a mount.
+    /// Marks the file as having reserved blocks beyond its end, so that these survive a mount.
     fn note_reserved_beyond_end(&mut self, ino: Ino) -> Result<()> {
         if self.file(ino)?.related != RESERVED_BEYOND_END {
             let mut changes = Changes::default();
@@ -69,7 +70,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Returns the holes of a range of blocks.
+    /// Returns the holes within a range of blocks.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if the holes have more than `max` blocks.
@@ -89,7 +90,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(holes)
     }
 
-    /// Makes a range read as zeros: entire blocks become holes, blocks covered in part are kept and zeroed.
+    /// Makes a range read as zeros: whole blocks become holes, and partly covered blocks stay and are zeroed there.
     fn punch(&mut self, ino: Ino, range: Range<u64>) -> Result<()> {
         let whole = range.start.next_multiple_of(BLOCK)..range.end / BLOCK * BLOCK;
         if whole.start > whole.end {

@@ -14,7 +14,7 @@ struct Name<'a> {
     name: &'a [u8],
 }
 
-/// Existing name with its file.
+/// Existing name together with its file.
 #[derive(Clone, Copy)]
 struct NamedFile<'a> {
     at: Name<'a>,
@@ -55,7 +55,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns the file with a name, if it exists.
+    /// Returns the file that has a name, if the name exists.
     fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<NamedFile<'a>>> {
         names::check_name(name)?;
         if names::is_dot_or_dot_dot(name) {
@@ -66,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(NamedFile { at: Name { parent, name }, found, kind }))
     }
 
-    /// Fails if a directory would move into itself or below itself.
+    /// Fails if a directory would become its own child or descendant.
     fn check_loops(&self, moved: NamedFile<'_>, into: Ino) -> Result<()> {
         if !moved.is_directory() {
             return Ok(());
@@ -84,7 +84,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Err(Error::Damaged(format!("no way leads up from directory {} to the root", into.0)))
     }
 
-    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// Checks that the link count of the new parent can grow: a directory from another parent adds a link, unless it
     /// replaces a directory.
     fn check_links(&self, moved: NamedFile<'_>, replaced: Option<NamedFile<'_>>, to: Ino) -> Result<()> {
         let is_link = moved.is_directory() && moved.at.parent != to;
@@ -95,7 +95,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Renames to a name that does not exist.
+    /// Renames to a name that does not exist yet.
     fn move_to(&mut self, source: NamedFile<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
         self.check_loops(source, to.parent)?;
         self.check_links(source, None, to.parent)?;
@@ -112,7 +112,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Renames to a name that exists, replacing its file.
+    /// Renames to an existing name, whose file is replaced.
     fn replace(&mut self, source: NamedFile<'_>, target: NamedFile<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
@@ -164,8 +164,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Adds the changes of a file that gets a new name: its times, both directories, and the parent of a
-    /// directory.
+    /// Adds to `changes` the updates for a file that gets a new name: its times, both directories, and the parent if
+    /// the file is a directory.
     fn add_move_changes(
         &self,
         changes: &mut Changes,
@@ -178,7 +178,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let old_parent = self.touch_directory(changes, from, caller)?;
         old_parent.links = old_parent.links.saturating_sub(link);
         let joined = self.touch_directory(changes, to, caller)?;
-        // Only a damaged count saturates.
+        // Saturation happens only if the link count is damaged.
         joined.links = joined.links.saturating_add(link);
         let inode = changes.inode(&self.store.region, moved.found.ino)?;
         inode.changed_ns = caller.now_ns;

@@ -22,15 +22,14 @@ pub struct SnapshotView<'a, N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Returns the view of the snapshot with this view number from
-    /// [`Store::views`](crate::store::Store::views). After the snapshot is deleted, all operations return
-    /// [`Error::Stale`].
+    /// Returns the view with this number from [`Store::views`](crate::store::Store::views). After the snapshot is
+    /// deleted, all operations of the view return [`Error::Stale`].
     pub fn snapshot_view(&mut self, view: u32) -> SnapshotView<'_, N, S> {
         SnapshotView { fs: self, view }
     }
 }
 
-/// Next existing block of a directory, and its page.
+/// Index of the next existing block of a directory, and the page with its content.
 type NextPage = Result<Option<(u32, PageId)>>;
 
 impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
@@ -56,7 +55,7 @@ impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
         Ok(directory.page(region, block)?.map(|page| (block as u32, page)))
     }
 
-    /// Calls `each` for the entries of a directory except `.` and `..`, until it breaks.
+    /// Calls `each` for the entries of a directory except `.` and `..`, until `each` breaks.
     fn list(
         &self,
         (ino, directory): (Ino, &SnapshotFile),

@@ -1,4 +1,4 @@
-//! Tests beyond the comparison with the model: mounting, space, flushing and power cuts.
+//! Tests beyond the comparison with the model: mounts, free space, flushing and power cuts.
 
 use super::{Nvmfs, Work};
 use crate::api::{Allocate, Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Rename, SetXattr};
@@ -184,7 +184,7 @@ fn root_has_creation_time_of_file_system() {
     assert_eq!((root.accessed_ns, root.modified_ns, root.changed_ns), (77, 77, 77));
 }
 
-/// Performs one of a sequence of name operations that covers all types.
+/// Performs one step of a sequence of name operations that covers all types of operation.
 fn play<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, step: usize) {
     let caller = &CALLER;
     let dir = |fs: &mut Nvmfs<N, MemorySsd>, name: &[u8]| fs.lookup(ROOT, name).unwrap().ino;

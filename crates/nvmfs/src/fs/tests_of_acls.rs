@@ -29,7 +29,7 @@ fn masked(mask: u16) -> Vec<u8> {
     acl(&[(1, 6, nobody), (2, 7, 5), (4, 0, nobody), (16, mask, nobody), (32, 4, nobody)])
 }
 
-/// Creates a file system with a file, a directory and a link, each with an additional attribute.
+/// Creates a file system with a regular file, a directory and a symbolic link, each with an additional attribute.
 fn files() -> (Fs, [Ino; 3]) {
     let ssd = Arc::new(MemorySsd::new(8192));
     let mut fs: Fs =
@@ -42,7 +42,7 @@ fn files() -> (Fs, [Ino; 3]) {
     (fs, all)
 }
 
-/// Overwrites the attributes of a file without checks.
+/// Overwrites the extended attributes of a file without any check.
 fn set_raw_xattrs(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
     let all: Xattrs = xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
     let at = fs.store.region.field(ino, Field::Xattrs).unwrap();
@@ -51,7 +51,7 @@ fn set_raw_xattrs(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
     fs.store.region.fence();
 }
 
-/// Runs the repair; returns the number of problems of a file, and its attributes afterwards.
+/// Runs the repair; returns the number of problems found in a file, and the file's extended attributes afterwards.
 fn repair_file(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
     let problems = repair(fs, &CALLER).unwrap();
     assert!(
@@ -72,7 +72,7 @@ fn repair_removes_malformed_acls_and_updates_others_to_permissions() {
     let has_x = (b"user.x".to_vec(), b"x".to_vec());
     let access = |mask| (ACCESS_ACL.to_vec(), masked(mask));
     let (mut fs, [file, dir, link]) = files();
-    // A valid ACL: the mode is 0o644.
+    // The ACL is valid: the mode is 0o644.
     set_raw_xattrs(&mut fs, file, &[x, (ACCESS_ACL, good)]);
     assert_eq!(repair_file(&mut fs, file), (0, vec![access(4), has_x.clone()]));
     set_raw_xattrs(&mut fs, file, &[x, (ACCESS_ACL, &masked(7))]);

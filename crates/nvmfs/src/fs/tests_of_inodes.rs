@@ -1,4 +1,4 @@
-//! Tests of allocating and freeing pages of inodes.
+//! Tests of allocating and freeing inode pages.
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
@@ -43,14 +43,15 @@ fn assert_consistent(fs: &Fs) {
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
 
-/// Mounts the file system again, after a close or without one.
+/// Mounts the file system again, with a close before it if `is_closed`.
 fn remount(fs: Fs, is_closed: bool) -> Fs {
     let ssd = Arc::clone(fs.store.ssd());
     let nvram = if is_closed { fs.close() } else { fs.into_store().region.into_nvram() };
     Nvmfs::mount(nvram, ssd, Options::default()).unwrap().0
 }
 
-/// A page is added when all inodes before it are used, and freed when as many other inodes are free besides.
+/// An inode page is added when all inodes before it are used. It is freed when it is unused and at least as many
+/// other inodes are free.
 #[test]
 fn inode_pages_are_added_and_freed_on_demand() {
     let mut fs = fresh();
@@ -66,21 +67,21 @@ fn inode_pages_are_added_and_freed_on_demand() {
     }
     assert_eq!(fs.stats().inodes, 2001);
     assert_consistent(&fs);
-    // The files created last are on the last pages.
+    // The files that were created last are on the last inode pages.
     for number in (1000..2000).rev() {
         remove(&mut fs, number);
     }
-    // 986 inodes outside of the table: 31 full or partly used pages, and one that is kept in reserve.
+    // 986 inodes are outside of the table: 31 full or partly used pages, and one page that is kept in reserve.
     assert_eq!(fs.stats().inode_pages, 31 + 1);
     fs = remount(fs, false);
     assert_consistent(&fs);
     (0..1000).rev().for_each(|number| remove(&mut fs, number));
-    // The page kept in reserve, and the pointer block that leads to it.
+    // One inode page is kept in reserve, with the pointer block that leads to it.
     assert_eq!((fs.stats().inode_pages, fs.stats().inodes, fs.stats().metadata_pages), (1, 1, 1));
     assert_consistent(&fs);
 }
 
-/// Creating and removing a file at the boundary of a page adds and frees no page each time.
+/// Creating and removing a file at the boundary of an inode page does not add and free the page each time.
 #[test]
 fn create_and_remove_at_page_boundary_keeps_inode_pages() {
     let mut fs = fresh();
@@ -94,7 +95,7 @@ fn create_and_remove_at_page_boundary_keeps_inode_pages() {
     }
 }
 
-/// No inode number is used twice with the same generation, even if its page was freed in between.
+/// An inode number never occurs twice with the same generation, even if its page was freed in between.
 #[test]
 fn inode_number_and_generation_are_never_reused_together() {
     let mut fs = fresh();
@@ -113,7 +114,8 @@ fn inode_number_and_generation_are_never_reused_together() {
     assert_consistent(&fs);
 }
 
-/// Fills the NVRAM with names and inodes; the reported free counts are right, and all space is freed again.
+/// Fills the NVRAM with names and inodes. Checks the reported numbers of free inodes, and that all space is free
+/// again after removal.
 #[test]
 fn files_can_be_created_until_nvram_is_full() {
     let mut fs = fresh();
@@ -128,7 +130,7 @@ fn files_can_be_created_until_nvram_is_full() {
         }
     };
     assert!(refused.contains("NVRAM"), "{refused}");
-    // Names of 6 bytes are among the shortest; a few pages hold pointers.
+    // Names of 6 bytes are among the shortest, so nearly all space goes to inodes; a few pages hold pointers.
     let free = before.free_inodes;
     assert!(u64::from(created) <= free && u64::from(created) * 100 >= free * 98, "{created} of {free}");
     let full = fs.statistics().unwrap();
@@ -141,12 +143,12 @@ fn files_can_be_created_until_nvram_is_full() {
         remove(&mut fs, number);
     }
     assert_consistent(&fs);
-    // One page of inodes is kept.
+    // One inode page is kept.
     let after = fs.statistics().unwrap();
     assert!(after.free_inodes + 300 >= free, "{after:?}, before {free}");
 }
 
-/// The next mount frees pointer blocks allocated for a page of inodes that was not created.
+/// The next mount frees pointer blocks that were allocated for an inode page which was not created.
 #[test]
 fn mount_frees_pointer_blocks_without_inode_page() {
     let mut fs = fresh();
@@ -161,7 +163,7 @@ fn mount_frees_pointer_blocks_without_inode_page() {
     assert_consistent(&fs);
 }
 
-/// A page of inodes that no pointer leads to is lost with its files, and nothing else is.
+/// An inode page that no pointer leads to is lost with its files; nothing else is lost.
 #[test]
 fn lost_inode_page_is_reported_and_its_names_are_removed() {
     let mut fs = fresh();

@@ -174,7 +174,7 @@ fn malformed_entry_is_removed_and_its_file_recovered() {
     let mut fs = fresh(1 << 20);
     let [a, _, f, _] = tree(&mut fs);
     let at_a = record_of(&mut fs, ROOT, b"a");
-    // A name with a slash.
+    // The name contains a slash.
     fs.store.region.store(at_a + 8, b"/");
     assert!(matches!(fs.lookup(ROOT, b"e"), Err(crate::api::Error::Damaged(_))));
     assert!(problems(&fs).contains(&NameProblemKind::Entry));
@@ -212,7 +212,7 @@ fn dangling_duplicate_and_cyclic_names_are_removed() {
     let names: Vec<Vec<u8>> = listing(&mut fs, a).into_iter().map(|(.., name)| name).collect();
     assert_eq!(names, [&b"."[..], b"..", b"b", b"f", b"4"]);
     assert_eq!((fs.attributes(f).unwrap().links, fs.attributes(e).unwrap().links), (1, 2));
-    // A directory that contains itself and has no other parent.
+    // The directory contains itself and has no other parent.
     let at_b = record_of(&mut fs, a, b"b");
     let deep = record_of(&mut fs, b, b"deep");
     fs.store.region.store_word(at_b, record::head(16, None));
@@ -241,7 +241,7 @@ fn arbitrary_directory_content_is_repaired() {
         }
         let page = record_of(&mut fs, a, b"b") & !4095;
         let inode = fs.store.region.inode_at(b).unwrap();
-        // Marks both as changing, as if their checksums matched the new content.
+        // Both ranges are recorded as changing, so that the mount recomputes their checksums for the new content.
         for at in [inode, page] {
             fs.store.region.note_changing(at);
         }

@@ -29,7 +29,8 @@ fn name(number: usize) -> Vec<u8> {
     format!("{number:0>246}").into_bytes()
 }
 
-/// Adds names for a file in a directory until there is no space, or up to `most`; returns their number.
+/// Adds names of one file to a directory until there is no free space, or up to `max_names`; returns the number of
+/// names.
 fn link_many(fs: &mut Fs, dir: Ino, max_names: usize) -> usize {
     let ino = file(fs, b"linked");
     for number in 0..max_names.min(MAX_LINKS as usize - 1) {
@@ -50,7 +51,7 @@ fn assert_consistent(fs: &Fs) {
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
 
-/// Returns the numbers in ascending, descending and random order.
+/// Returns the numbers below `count` in ascending, descending and random order.
 fn orders(count: usize) -> [Vec<usize>; 3] {
     let forwards: Vec<usize> = (0..count).collect();
     let backwards = forwards.iter().rev().copied().collect();
@@ -62,7 +63,7 @@ fn orders(count: usize) -> [Vec<usize>; 3] {
     [forwards, backwards, mixed]
 }
 
-/// Writes a file until the write is refused; returns the number of bytes.
+/// Writes to a file until a write is refused for lack of space; returns the number of bytes written.
 fn write_all(fs: &mut Fs, ino: Ino) -> u64 {
     let mut written = 0;
     loop {
@@ -107,7 +108,7 @@ fn emptied_directory_frees_its_nvram() {
             assert_consistent(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
-            // Its pointer blocks reduce the number of pages that may stay dirty.
+            // The pointer blocks of the file reduce the number of pages that may stay dirty.
             assert!(
                 written / 4096 + 40 > statistics.available_blocks,
                 "{} of {}",
@@ -125,7 +126,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     link_many(&mut fs, ROOT, 500);
     let pages = fs.stats().metadata_pages;
     assert!(pages > before + 30);
-    // Free records, as old versions left them.
+    // The blocks get free records, as old versions of the program left them.
     let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
     for block in (1..blocks).filter(|block| *block != 7) {
         let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();
@@ -134,7 +135,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     }
     let ssd = Arc::clone(fs.store.ssd());
     let (mut fs, _) = Fs::mount(fs.close(), ssd, Options::default()).unwrap();
-    // Two blocks of the directory, and one pointer block.
+    // The new pages are two blocks of the directory and one pointer block.
     assert_eq!((fs.stats().metadata_pages, fs.attributes(ROOT).unwrap().size_bytes), (before + 3, 8 * 4096));
     fs.store.check().unwrap();
     let count = check(&fs.store.region).unwrap().len();
@@ -171,7 +172,7 @@ fn renames_to_another_directory_free_blocks() {
         assert!(fs.stats().metadata_pages <= pages + 3);
     }
     assert_eq!(fs.attributes(one).unwrap().size_bytes, 0);
-    // Renames to a longer name in the same directory: each frees space for the next.
+    // Renames each name to a longer name in the same directory; each rename frees space for the next one.
     for number in 0..500 {
         let long = format!("{number:x>255}");
         fs.rename((other, &name(number)), (other, long.as_bytes()), Rename::Replace, &CALLER).unwrap();
@@ -185,7 +186,7 @@ fn nvram_full_of_metadata_allows_remove_rename_and_write() {
     for mib in [5, 6, 8] {
         let mut fs = fresh(mib);
         let ino = file(&mut fs, b"data");
-        // Pointer blocks for much more data than the NVRAM holds.
+        // The file gets pointer blocks for much more data than the NVRAM holds.
         let end = 3000 * 4096;
         for block in 0..3000 {
             fs.write(ino, block * 4096, &[1; 4096], &CALLER).unwrap();
@@ -193,8 +194,8 @@ fn nvram_full_of_metadata_allows_remove_rename_and_write() {
         let empty = fs.make_directory(ROOT, b"empty", 0o755, &CALLER).unwrap().ino;
         let count = link_many(&mut fs, ROOT, usize::MAX);
         assert!(matches!(fs.link(ino, empty, b"no", &CALLER), Err(Error::NoSpace(_))));
-        // A background thread has an extent in flight meanwhile, and must never take the space that a
-        // write needs.
+        // A background thread has an extent in flight all the time, and must never take the free space that a write
+        // needs.
         fs.auto_flush = false;
         let mut work = None;
         for at in (0..20_000u64).map(|step| step * 7919 * 4096 % end) {
@@ -234,7 +235,7 @@ fn reserved_blocks_can_always_be_written() {
         let [reserved, other] = [b"reserved", b"other..."].map(|name| file(&mut fs, name));
         let max_blocks = fs.statistics().unwrap().free_blocks - 200;
         let blocks = BLOCKS.min(max_blocks);
-        // Some blocks are already written, some are within the file.
+        // Some of the reserved blocks are written already, and some are within the end of the file.
         fs.write(reserved, 40 * 4096 + 7, &[1; 9000], &CALLER).unwrap();
         let how = Allocate::Reserve { keep_size: true };
         fs.allocate(reserved, how, 0, blocks * 4096, &CALLER).unwrap();
@@ -267,7 +268,7 @@ fn reserved_blocks_can_always_be_written() {
     }
 }
 
-/// If there is not enough space for all blocks or for their pointers, nothing stays reserved.
+/// If there is not enough free space for all blocks or for their pointers, no block stays reserved.
 #[test]
 fn refused_reservation_leaves_nothing() {
     let mut fs = fresh(6);
@@ -276,7 +277,7 @@ fn refused_reservation_leaves_nothing() {
     let before = fs.stats();
     for how in [false, true].map(|keep_size| Allocate::Reserve { keep_size }) {
         let all = before.capacity_blocks - before.used_blocks;
-        // Two levels of pointers, whose pages reduce the space for data.
+        // The ranges need two levels of pointers, whose pages reduce the space for data.
         for (from, blocks) in [(0, all + 3), (600, all), (1, all), (MAX_FILE_BLOCKS - all, all)] {
             let refused = fs.allocate(ino, how, from * 4096, blocks * 4096, &CALLER);
             assert!(matches!(refused, Err(Error::NoSpace(_))), "{from} {blocks}: {refused:?}");

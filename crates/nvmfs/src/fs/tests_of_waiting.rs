@@ -1,4 +1,4 @@
-//! Requests that wait for the SSD while other requests use the file system.
+//! Tests of requests that wait for the SSD while other requests use the file system.
 
 use super::{Nvmfs, Work};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
 const BLOCK: u64 = 4096;
-/// Blocks of the test file; more than fit on the NVRAM.
+/// Number of blocks of the test file, which is larger than the NVRAM.
 const BLOCKS: u64 = 3000;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
 /// Creates a file in which each block is filled with its number; its first blocks are only on the SSD.
 fn filled() -> (Fs, Ino) {
-    // Without data checksums, only its location identifies a block.
+    // Without data checksums, a block is identified only by its location.
     let format = Format { inodes: Some(64), checksums: Checksums::Metadata, ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(4608));
     let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
@@ -34,7 +34,7 @@ fn put(fs: &mut Fs, ino: Ino, block: u64, byte: u8) {
     assert_eq!(fs.write(ino, block * BLOCK, &[byte; 4096], &CALLER).unwrap(), 4096);
 }
 
-/// Returns the location of a block on the SSD, if it is only there.
+/// Returns the location of a block on the SSD, if the NVRAM has no copy.
 fn location(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
     match fs.store.region.location_of(ino, block).unwrap() {
         BlockLocation::Ssd(location) => Some(location),
@@ -42,20 +42,20 @@ fn location(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
     }
 }
 
-/// Uses other blocks, except the first hundred, until a block is only on the SSD; returns its location.
+/// Writes and reads other blocks, except the first hundred, until a block is only on the SSD; returns its location.
 fn evict(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
     for other in (100..BLOCKS).cycle().take(40_000) {
         if let Some(location) = location(fs, ino, block) {
             return location;
         }
-        // Writes evict blocks to the SSD; reads evict clean pages from the NVRAM.
+        // Writes move dirty blocks to the SSD; reads evict clean pages from the NVRAM.
         put(fs, ino, other, other as u8);
         read(fs, ino, 100 + (other + 1500) % (BLOCKS - 100)).unwrap();
     }
     panic!("block {block} stays on the NVRAM");
 }
 
-/// Runs a request that must wait; returns the work that it waits for.
+/// Runs a request that must wait; returns the work for which it waits.
 fn expect_wait<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<MemorySsd> {
     fs.allow_waiting(true);
     assert!(matches!(request(fs), Err(Error::Wait)));
@@ -64,14 +64,14 @@ fn expect_wait<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Wo
     work
 }
 
-/// Starts a read that waits, and reads its block from the SSD.
+/// Starts a read that must wait, and reads its block from the SSD; the read is not repeated yet.
 fn begin_read(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
     let work = expect_wait(fs, |fs| read(fs, ino, block));
     work.run().unwrap();
     work
 }
 
-/// Repeats a request after its work was run.
+/// Repeats a request after the work for which it waited was run.
 fn repeat_after<T>(
     fs: &mut Fs,
     work: Work<MemorySsd>,
@@ -98,7 +98,7 @@ fn repeated_request_uses_fetched_block() {
     let (mut fs, ino) = filled();
     let work = expect_wait(&mut fs, |fs| read(fs, ino, 0));
     work.run().unwrap();
-    // A new read from the SSD would return different content.
+    // Another read from the SSD would now return different content.
     let old_location = location(&fs, ino, 0).unwrap();
     fs.store.ssd().write(old_location, &[99; 4096], 0).unwrap();
     assert_eq!(repeat_after(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
@@ -130,8 +130,8 @@ fn block_moved_during_fetch_is_read_from_new_location() {
 #[test]
 fn block_rewritten_at_same_location_is_read_again() {
     let (mut fs, ino) = filled();
-    // Extents are used in rotation: eventually the block is at an earlier location again, for which an
-    // older read exists.
+    // Extents are used in rotation, so the block eventually has an earlier location again. A read of that location,
+    // begun long before, is still pending then.
     let mut works = BTreeMap::from([(location(&fs, ino, 1).unwrap(), begin_read(&mut fs, ino, 1))]);
     let mut byte = 1;
     let came_back = (0..1000).find_map(|_| {
@@ -187,7 +187,7 @@ fn extent_changed_during_read_is_recycled_correctly() {
     (0..BLOCKS).step_by(3).for_each(|block| put(&mut fs, ino, block, 111));
     let (extent, fetch) = fs.store.begin_recycling().unwrap().expect("extents are fragmented");
     let outcome = fetch.read();
-    // Half of its content is removed or moves.
+    // Half of the content of the extent is invalidated or moves.
     (1..BLOCKS).step_by(6).for_each(|block| put(&mut fs, ino, block, 222));
     fs.store.end_recycling(extent, fetch, outcome).unwrap();
     fs.store.check().unwrap();
@@ -220,7 +220,7 @@ fn batches_complete_in_any_order() {
     }
     fs.store.end_flush(second, written).unwrap();
     fs.store.check().unwrap();
-    // The SSD returns the latest content.
+    // Reads from the SSD return the latest content.
     (1000..BLOCKS).for_each(|block| put(&mut fs, ino, block, 3));
     (0..300).for_each(|block| assert_eq!(read(&mut fs, ino, block).unwrap(), 2, "block {block}"));
 }
@@ -243,7 +243,7 @@ fn untrimmed_empty_extents_count_as_free() {
     }
     assert!(pieces > 0 && fs.stats().free_extents == free);
     assert_eq!(fs.stats().counts.trimmed_blocks - trimmed, u64::from(free - before) * 128);
-    // Extents waiting for a trim can be written.
+    // Extents that wait for a trim can be written.
     let ino = fs.create(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 9));
     fs.unlink(ROOT, b"g", &CALLER).unwrap();

@@ -1,4 +1,4 @@
-//! Extended attributes: the attributes of a file are on one page of NVRAM, which is replaced when one of them
+//! Extended attributes: all attributes of a file are on one page of NVRAM, which is replaced when an attribute
 //! changes.
 
 use super::Nvmfs;
@@ -23,7 +23,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Allocates a durable page with the attributes; `None` if there are none.
+    /// Allocates a page for the attributes and stores them durably; returns `None` if there are no attributes.
     pub(super) fn xattrs_page(&mut self, ino: Ino, xattrs: &Xattrs) -> Result<Option<PageId>> {
         if xattrs.is_empty() {
             return Ok(None);
@@ -34,8 +34,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(page))
     }
 
-    /// Replaces all attributes of a file atomically, together with the permission bits if an ACL changes
-    /// them.
+    /// Replaces all extended attributes of a file atomically, together with the permission bits if an ACL changes
+    /// these.
     fn write_xattrs(
         &mut self,
         ino: Ino,
@@ -44,8 +44,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<()> {
         self.store.prepare_to_keep()?;
-        // The inode is copied for a snapshot before the file gets a page that did not exist at the time
-        // of the snapshot.
+        // For a snapshot, the inode is copied before the file gets a page that did not exist at the time of the
+        // snapshot.
         self.store.keep_inode(ino)?;
         let page = self.xattrs_page(ino, xattrs)?;
         let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).encode(&self.store.region.areas));

@@ -1,7 +1,7 @@
 //! POSIX ACLs in the format of Linux: the values of two extended attributes.
 //!
-//! A value is the version (2) in 4 bytes, then 8 bytes per entry: tag, permissions, and the number of the user
-//! or group.
+//! A value is the version (2) in 4 bytes, followed by entries of 8 bytes: tag, permissions, and the number of the
+//! user or group.
 
 use super::inode::Inode;
 use super::xattrs::Xattrs;
@@ -10,7 +10,7 @@ use crate::api::{ACCESS_ACL, DEFAULT_ACL, Kind};
 const VERSION: u32 = 2;
 const HEAD_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;
-/// User or group number of an entry that refers to no specific user or group.
+/// User or group number of an entry without a specific user or group.
 const NO_ID: u32 = u32::MAX;
 /// Permission bits of an entry: read, write, execute.
 const RIGHTS: u16 = 7;
@@ -23,7 +23,7 @@ enum Tag {
     User = 0x02,
     OwningGroup = 0x04,
     Group = 0x08,
-    /// Upper limit of the rights of all entries except those of the owner and of other users.
+    /// Upper limit of the permissions that all entries grant, except those of the owner and of other users.
     Mask = 0x10,
     Other = 0x20,
 }
@@ -34,7 +34,7 @@ impl Tag {
         all.into_iter().find(|tag| *tag as u16 == code)
     }
 
-    /// True if an ACL may have any number of such entries, each with a user or group number.
+    /// True if an ACL may have any number of entries with this tag, each with a user or group number.
     fn is_named(self) -> bool {
         matches!(self, Tag::User | Tag::Group)
     }
@@ -47,8 +47,8 @@ struct Entry {
     id: u32,
 }
 
-/// A valid ACL: owner, users, owning group, groups, mask and other users, in this order; the mask is required if there
-/// are users or groups.
+/// Valid ACL. Its entries are the owner, users, owning group, groups, mask and other users, in this order; the mask
+/// is required if there are entries of users or groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acl {
     entries: Vec<Entry>,
@@ -65,7 +65,7 @@ impl Acl {
         let entries = chunks.iter().map(|[t0, t1, r0, r1, id @ ..]| {
             let (tag, rights) =
                 (Tag::from_code(u16::from_le_bytes([*t0, *t1]))?, u16::from_le_bytes([*r0, *r1]));
-            // In entries without a user or group, the number is ignored.
+            // Linux ignores the number in entries without a user or group.
             let id = if tag.is_named() { u32::from_le_bytes(*id) } else { NO_ID };
             (rights <= RIGHTS && tag.is_named() == (id != NO_ID)).then_some(Entry { tag, rights, id })
         });
@@ -93,8 +93,8 @@ impl Acl {
         value
     }
 
-    /// Returns the indexes of the entries that the permission bits mirror, each with its shift in the mode.
-    /// The group bits mirror the mask, if there is one.
+    /// Returns the indexes of the entries that the permission bits mirror, each with the position of its bits in the
+    /// mode. The group bits mirror the mask, if there is one.
     fn mirrored_entries(&self) -> [(usize, u32); 3] {
         let at = |tag| self.entries.iter().position(|entry| entry.tag == tag);
         let group = at(Tag::Mask).or(at(Tag::OwningGroup));
@@ -107,7 +107,7 @@ impl Acl {
         self.mirrored_entries().iter().map(|(at, shift)| u32::from(self.entries[*at].rights) << shift).sum()
     }
 
-    /// True if the ACL is equivalent to permission bits.
+    /// True if the ACL is equivalent to its permission bits, so that it need not be stored.
     pub fn equals_permissions(&self) -> bool {
         self.entries.len() == 3
     }
@@ -128,9 +128,8 @@ impl Acl {
     }
 }
 
-/// Returns the attributes of a file with its ACLs repaired; `None` if the ACLs are valid. An ACL that is
-/// malformed or not allowed for the file type is removed. An ACL that disagrees with the permission bits is
-/// updated to match them.
+/// Returns the attributes of a file with repaired ACLs; `None` if its ACLs are valid. An ACL that is malformed or not
+/// allowed for the file type is removed. An ACL that disagrees with the permission bits is updated to match the bits.
 pub fn repaired_acls(xattrs: &Xattrs, inode: &Inode) -> Option<Xattrs> {
     let mut right = xattrs.clone();
     for name in [ACCESS_ACL, DEFAULT_ACL] {
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Encodes entries of tag, permissions and number.
+    /// Encodes entries, each with a tag, permissions and a user or group number.
     fn value(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut value = vec![2, 0, 0, 0];
         for (tag, rights, id) in entries {
@@ -166,7 +165,7 @@ mod tests {
         value
     }
 
-    /// An entry's tag, permissions and number.
+    /// Tag, permissions and number of an entry.
     type Words = (u16, u16, u32);
 
     const NONE: u32 = u32::MAX;

@@ -1,22 +1,22 @@
-//! An inode: 128 bytes (section III-E).
+//! Inodes of 128 bytes (section III-E).
 
 use super::areas::INODE_BYTES;
 use crate::api::{BLOCK_BYTES, Kind};
 
-/// Pointers in an inode: the direct pointers, then one pointer each to a tree of one, two and three levels.
+/// Number of pointers in an inode: the direct pointers, then one pointer each to a tree of one, two and three levels.
 pub const POINTERS: usize = 7;
 /// Number of direct pointers.
 pub const DIRECT: usize = 4;
-/// Bytes of a link's target that fit where the pointers would be.
+/// Maximum length in bytes of a link target that is stored in place of the pointers.
 pub const INLINE_BYTES: usize = POINTERS * 8;
-/// Maximum blocks that the pointers can address.
+/// Maximum number of blocks that the pointers can address.
 pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 512;
 
-/// Maximum blocks of a directory (32 GiB): the range of 32-bit positions in units of 8 bytes.
+/// Maximum number of blocks of a directory (32 GiB), limited by the range of 32-bit positions in units of 8 bytes.
 pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
-/// Value of `related` for a regular file with reserved blocks beyond its end. It distinguishes these blocks
-/// from leftovers of an interrupted operation.
+/// Value of `related` for a regular file with reserved blocks beyond its end. It distinguishes reserved blocks from
+/// blocks that an interrupted operation left.
 pub const RESERVED_BEYOND_END: u32 = 1;
 
 /// CRC-32 of an all-zero inode.
@@ -51,11 +51,11 @@ pub enum Field {
 pub struct Inode {
     /// File type and permissions as in `st_mode`; 0 in a free inode.
     pub mode: u32,
-    /// Number of hard links; an inode in use with 0 links is to be removed.
+    /// Number of hard links. An inode that is in use with 0 links will be removed.
     pub links: u32,
-    /// Owner.
+    /// User number of the owner.
     pub uid: u32,
-    /// Group.
+    /// Number of the owning group.
     pub gid: u32,
     /// Size, bytes.
     pub size_bytes: u64,
@@ -63,13 +63,13 @@ pub struct Inode {
     pub accessed_ns: i64,
     /// Last change of the content, ns since 1970.
     pub modified_ns: i64,
-    /// Last change of anything, ns since 1970.
+    /// Last change of content or attributes, ns since 1970.
     pub changed_ns: i64,
-    /// Blocks on NVRAM plus blocks on the SSD only, including pointers and attributes. Recomputed when the
-    /// file system is opened.
+    /// Number of blocks of the file, on the NVRAM or only on the SSD, including pointers and attributes. Recomputed
+    /// when the file system is opened.
     pub blocks: u32,
-    /// Number of times that the inode number was assigned. For the file of inodes: the maximum of this
-    /// value over all removed inodes.
+    /// Number of times that the inode number was assigned. In the inode [`INODES`](super::INODES): the maximum of
+    /// this value over all removed inodes.
     pub generation: u32,
     /// Device number of a device file; parent of a directory; [`RESERVED_BEYOND_END`] or 0 for a regular
     /// file; otherwise 0.
@@ -108,7 +108,7 @@ impl Inode {
         }
     }
 
-    /// Returns the checksum of an inode's bytes; 0 for zeros. The fields that it excludes can be
+    /// Returns the checksum of an inode's bytes; 0 for zeros. The fields that the checksum excludes can be
     /// recomputed.
     pub fn sum(bytes: &[u8; INODE_BYTES]) -> u32 {
         let mut covered = *bytes;
@@ -163,7 +163,7 @@ impl Inode {
         self.kind() == Some(Kind::File) && self.related == RESERVED_BEYOND_END
     }
 
-    /// True for a symbolic link whose target is stored in place of the pointers.
+    /// True for a symbolic link with its target stored in place of the pointers.
     pub fn is_inline_link(&self) -> bool {
         self.kind() == Some(Kind::Symlink) && self.size_bytes <= INLINE_BYTES as u64
     }

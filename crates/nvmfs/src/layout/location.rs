@@ -3,27 +3,28 @@
 use super::areas::{Areas, EXTENT_BLOCKS, PageId};
 use crate::api::BLOCK_BYTES;
 
-/// Pointer value of a reserved block. It is not a device address, nor a single bit flip away from one.
+/// Pointer value of a reserved block. It is no device address, and differs from every device address in more than one
+/// bit.
 const RESERVED: u64 = u64::from_le_bytes(*b"reserved");
-/// Pointer value by which a snapshot records that a block was a hole. It is not a single bit flip away from
-/// other pointer values.
+/// Pointer value by which a snapshot records that a block was a hole. It differs from all other pointer values in
+/// more than one bit.
 const ABSENT: u64 = u64::from_le_bytes(*b"absent!\n");
 /// First address of the NVRAM. SSD addresses (byte offsets) are far below it (section III-E).
 pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
-/// Location of a block of a file; stored as a pointer of 64 bits.
+/// Location of a block of a file, stored as a 64-bit pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockLocation {
-    /// No block: reads as zeros. Stored as pointer 0, which is never a data block of the SSD because the
-    /// label lies there.
+    /// No block: reads as zeros. Stored as pointer 0, which is never the address of a data block because the label of
+    /// the SSD is there.
     Hole,
-    /// Reserved, without a location: reads as zeros, but counts as a data block in use.
+    /// Reserved block without a location: reads as zeros, but counts as a data block in use.
     Reserved,
     /// Hole in a snapshot, regardless of the block's current state.
     Absent,
-    /// A page of the NVRAM.
+    /// Page of the NVRAM.
     Nvram(PageId),
-    /// A block of the SSD.
+    /// Block of the SSD.
     Ssd(u64),
 }
 
@@ -51,7 +52,7 @@ impl BlockLocation {
         is_block.then_some(BlockLocation::Ssd(number))
     }
 
-    /// True if the block has content; otherwise it reads as zeros.
+    /// True if the block has stored content; otherwise it reads as zeros.
     pub fn has_content(self) -> bool {
         matches!(self, BlockLocation::Nvram(_) | BlockLocation::Ssd(_))
     }

@@ -1,4 +1,4 @@
-//! On-media layout of both devices (section III-E).
+//! Layout of both devices (section III-E).
 
 mod acl;
 mod areas;
@@ -28,5 +28,5 @@ pub use snapshot::{
 pub use superblock::{ChangeNoteWords, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
-/// Pointers per block of pointers.
+/// Number of pointers in a pointer block.
 pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

@@ -1,10 +1,9 @@
-//! On-NVRAM format of snapshots: pages of snapshot records, and copies of the inodes that changed after a
-//! snapshot.
+//! Format of snapshots on NVRAM: pages of snapshot records, and copies of the inodes that changed after a snapshot.
 
 use super::inode::{Inode, POINTERS};
 use crate::api::{BLOCK_BYTES, Error, Result};
 
-/// Bytes of a snapshot record. Its pointers are at the same offsets as in an inode.
+/// Bytes of a snapshot record. Its pointers have the same offsets as those of an inode.
 pub const SNAPSHOT_BYTES: usize = 256;
 /// Snapshot records per page.
 pub const SNAPSHOTS_PER_PAGE: usize = BLOCK_BYTES / SNAPSHOT_BYTES;
@@ -15,11 +14,11 @@ const SEQUENCE: usize = 8;
 const CREATED: usize = 24;
 const NAME: usize = 128;
 
-/// Words after the superblock that list the pages with snapshot records.
+/// Words behind the superblock that list the pages with snapshot records.
 pub struct SnapshotPages;
 
 impl SnapshotPages {
-    /// Offset of the words. Each word is a page number plus 1 with a checksum, or 0.
+    /// Offset of the words. Each word is 0, or a page number plus 1 together with its checksum.
     pub const AT: usize = 1536;
     /// Number of words.
     pub const COUNT: usize = 8;
@@ -38,7 +37,7 @@ pub struct SnapshotRecord {
     pub name: String,
 }
 
-/// Error: the bytes are neither a snapshot record nor free.
+/// Error: the bytes are neither a valid snapshot record nor a free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRecord;
 
@@ -98,16 +97,16 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
     }
 }
 
-/// Mode of an inode kept by a snapshot, with flags in its upper half. Non-zero pointers of the inode lead to
-/// blocks that changed after the snapshot. For zero pointers, the next later snapshot is consulted, and finally
-/// the live file system.
+/// Mode of an inode that a snapshot keeps, with flags in the upper half. Non-zero pointers of the inode lead to the
+/// earlier content of blocks that changed after the snapshot. Where a pointer is zero, the next newer snapshot is
+/// consulted, and finally the live file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptMode(pub u32);
 
 impl KeptMode {
-    /// Flag: the inode was free.
+    /// Flag: the inode was free at the time of the snapshot.
     pub const FREE: u32 = 1 << 16;
-    /// Flag: the copy is complete, because the file was removed.
+    /// Flag: the copy is complete, because the file was removed from the live file system.
     pub const COMPLETE: u32 = 1 << 17;
     /// Flag: the extended attributes did not change.
     pub const XATTRS_UNCHANGED: u32 = 1 << 18;
@@ -117,7 +116,7 @@ impl KeptMode {
         self.0 != 0
     }
 
-    /// True if the inode was in use.
+    /// True if the inode was in use at the time of the snapshot.
     pub fn was_used(self) -> bool {
         self.0 != 0 && self.0 & KeptMode::FREE == 0
     }
