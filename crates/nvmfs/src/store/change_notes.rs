@@ -1,5 +1,5 @@
-//! Units with a checksum of their own, and notes of units that are being changed and have no valid checksum
-//! meanwhile.
+//! Units, which are the parts of the metadata with one checksum each, and notes of units that are being changed and
+//! have no valid checksum meanwhile.
 
 use crate::api::Ino;
 use crate::layout::{Areas, ChangeNoteWords, INODES, PageId};
@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// Number of [`INODES`] as a unit: larger than the numbers of all other units.
 const INODE_FILE_NUMBER: u64 = 1 << 33;
 
-/// Unit with a checksum of its own.
+/// Part of the metadata that one checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Unit {
     /// An inode.
@@ -41,20 +41,20 @@ impl Unit {
     }
 }
 
-/// Units noted as changing.
+/// Units that are noted as changing.
 #[derive(Default)]
 pub(super) struct ChangeNotes {
     /// True if metadata has checksums.
     pub is_checked: bool,
-    /// One bit per unit; inodes and pages separately.
+    /// One bit per unit, set if the unit is noted; inodes and pages have separate bitmaps.
     bits: [Vec<u64>; 2],
-    /// Offsets of unused note words on NVRAM.
+    /// Offsets on NVRAM of the unused words for notes.
     pub free: Vec<usize>,
-    /// Used note words with their units, oldest first.
+    /// Used words for notes with their units, oldest first.
     pub used: VecDeque<(usize, Unit)>,
     /// True if a note may not be durable yet.
     pub is_unsafe: bool,
-    /// Units with a wrong checksum; their checksums are never updated.
+    /// Units with a wrong checksum; these checksums are never updated.
     pub damaged: BTreeSet<Unit>,
 }
 
@@ -88,7 +88,7 @@ impl ChangeNotes {
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
         let (which, word, bit) = ChangeNotes::bit_of(unit);
         if word >= self.bits[which].len() {
-            // Inodes were added since.
+            // Inodes were added after the bitmap was allocated.
             self.bits[which].resize(word + 1, 0);
         }
         let word = &mut self.bits[which][word];

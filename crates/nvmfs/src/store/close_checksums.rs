@@ -1,5 +1,5 @@
-//! Checks of a closed file system before anything in it is changed: the page table, data on NVRAM, and all
-//! other areas that are not walked.
+//! Checks of a cleanly closed file system before anything in it is changed: the page table, data on NVRAM, and all
+//! other areas that the scan does not check.
 
 use super::Store;
 use super::pages::{State, block_in, state_in};
@@ -12,7 +12,7 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use rayon::prelude::*;
 
-/// Minimum number of pages that one thread checks together.
+/// Minimum number of pages that a thread checks.
 const MIN_PAGES_PER_THREAD: usize = 256;
 
 /// Returns the word that marks a file system as closed.
@@ -73,7 +73,7 @@ fn is_data(state: State) -> bool {
     matches!(state, State::Clean | State::Dirty | State::Kept)
 }
 
-/// Returns the checksum of the page table and the ends of its lists.
+/// Returns the checksum over the page table and the ends of its lists.
 fn table_sum(bytes: &[u8], areas: &Areas) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&bytes[ListEnds::AT..ListEnds::AT + 16]);
@@ -82,8 +82,8 @@ fn table_sum(bytes: &[u8], areas: &Areas) -> u32 {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Computes the checksums of everything that is verified after a close. Only those of metadata are
-    /// durable on return.
+    /// Computes the checksums of everything that is verified after a clean close. On return, only the checksums of
+    /// metadata are durable.
     pub(super) fn write_close_checksums(&mut self) {
         self.region.update_all_checksums();
         if self.superblock.checksums != Checksums::All {

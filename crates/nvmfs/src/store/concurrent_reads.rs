@@ -1,9 +1,9 @@
 //! Reads of the SSD that run concurrently with other requests.
 //!
-//! A request that needs blocks of the SSD returns [`Error::Wait`] before it has changed anything. The blocks
-//! are read while other requests use the file system, and then the request is repeated and finds them by their
-//! location. Writing to a location invalidates reads in progress from it. So a block that moved, or was
-//! replaced by another block, is read again.
+//! A request that needs blocks of the SSD returns [`Error::Wait`] before it has changed anything. The blocks are read
+//! while other requests use the file system. Then the request is repeated, and finds the blocks that were read by
+//! their location. Writing to a location invalidates the reads of it that are in progress. Therefore a block that
+//! moved, or was replaced by another block, is read again.
 
 use super::sums::data_sum;
 use super::{Region, Store, extents};
@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// Maximum number of times that a request waits for blocks, which may have moved by the time they are read.
-/// After that, the request reads them while all other requests wait.
+/// Maximum number of times that a request waits for blocks, since they may move while they are being read. After
+/// that, the request reads its blocks while all other requests wait.
 const MAX_FETCHES: u32 = 8;
 /// Maximum number of blocks in one read.
 const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
@@ -25,14 +25,14 @@ const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 /// Contiguous blocks of the SSD.
 struct Piece {
     first: u64,
-    /// Owner of each block: the file and the block number in it.
+    /// Owner of each block: the file and the number of the block within it.
     owners: Vec<(Ino, u32)>,
-    /// True if the location was overwritten since, or is being overwritten.
+    /// True if the location is being overwritten, or was overwritten after the read began.
     is_stale: AtomicBool,
     content: OnceLock<Content>,
 }
 
-/// Content that was read, and its checksums, if blocks have them.
+/// Content that was read, and the checksums of its blocks if they have any.
 struct Content {
     bytes: Vec<u8>,
     sums: Vec<u32>,
@@ -56,15 +56,15 @@ impl Piece {
         let summed = if has_sums { &self.owners[..] } else { &[] };
         let blocks = summed.iter().zip(bytes.chunks(BLOCK_BYTES));
         let sums = blocks.map(|((ino, block), content)| data_sum(*ino, *block, content)).collect();
-        // No other thread reads the same piece.
+        // Setting cannot fail: no other thread reads the same piece.
         let _ = self.content.set(Content { bytes, sums });
         Ok(())
     }
 }
 
-/// Blocks of the SSD that a request waits for.
+/// Blocks of the SSD for which a request waits.
 pub struct Fetch<S> {
-    /// Number of times that the request waited for blocks, and the bytes of it that are done.
+    /// Number of times that the request has waited for blocks, and the number of its bytes that are complete.
     fetches: u32,
     done_bytes: usize,
     pieces: Vec<Arc<Piece>>,
@@ -95,24 +95,24 @@ impl<S> Fetch<S> {
 pub(super) struct ConcurrentReads {
     /// True if the current request may return [`Error::Wait`].
     may_wait: bool,
-    /// True if the current request may wait until there is space for all of it.
+    /// True if the current request may wait until there is free space for all of its data.
     may_wait_for_room: bool,
     /// Number of times that the current request waited for blocks.
     fetches: u32,
-    /// Bytes of the current read that were done before it last yielded to other requests.
+    /// Number of bytes of the current read that were complete when the read last yielded to other requests.
     done_bytes: usize,
-    /// True if the request waits for a flush.
+    /// True if the current request waits for a flush.
     needs_flush: bool,
-    /// Blocks that the request must wait for.
+    /// Blocks for which the current request must wait.
     to_fetch: Vec<Arc<Piece>>,
-    /// Blocks read for the request, sorted by location.
+    /// Blocks that were read for the current request, sorted by location.
     fetched: Vec<Arc<Piece>>,
     /// All pieces that are being read or are held for a request.
     pieces: Vec<Weak<Piece>>,
 }
 
 impl ConcurrentReads {
-    /// True if the current request may wait until there is space for all of it.
+    /// True if the current request may wait until there is free space for all of its data.
     pub fn may_wait_for_room(&self) -> bool {
         self.may_wait_for_room
     }
@@ -129,14 +129,14 @@ impl ConcurrentReads {
         });
     }
 
-    /// Returns the piece with this block that was read for the current request.
+    /// Returns the piece that was read for the current request and contains this block.
     fn fetched(&self, location: u64) -> Option<&Arc<Piece>> {
         let after = self.fetched.partition_point(|piece| piece.first <= location);
         let piece = self.fetched.get(after.checked_sub(1)?)?;
         (piece.locations().contains(&location) && !piece.is_stale()).then_some(piece)
     }
 
-    /// Adds a block to the blocks to be read.
+    /// Adds a block to the blocks that must be read.
     fn request_block(&mut self, location: u64, owner: (Ino, u32)) {
         match self.to_fetch.last_mut().and_then(Arc::get_mut) {
             Some(last) if last.locations().end == location && (last.owners.len() as u64) < PIECE_BLOCKS => {
@@ -153,8 +153,8 @@ impl ConcurrentReads {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Sets if the next request may return [`Error::Wait`], and discards blocks read for the previous
-    /// request. By default requests do not wait, and the SSD is read synchronously.
+    /// Sets if the next request may return [`Error::Wait`], and discards the blocks that were read for the previous
+    /// request. By default, requests do not wait, and the SSD is read synchronously.
     pub fn allow_waiting(&mut self, may_wait: bool) {
         (self.reads.may_wait, self.reads.may_wait_for_room) = (may_wait, may_wait);
         (self.reads.fetches, self.reads.done_bytes) = (0, 0);
@@ -163,7 +163,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.reads.fetched.clear();
     }
 
-    /// Makes the next request not wait until there is space for all of it.
+    /// Prevents the next request from waiting until there is free space for all of its data.
     pub fn forbid_waiting_for_room(&mut self) {
         self.reads.may_wait_for_room = false;
     }
@@ -173,7 +173,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.reads.needs_flush
     }
 
-    /// Returns the blocks that the request that returned [`Error::Wait`] waits for.
+    /// Returns the blocks for which the request that returned [`Error::Wait`] waits.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
         let to_fetch = std::mem::take(&mut self.reads.to_fetch);
         self.reads.pieces.retain(|piece| piece.strong_count() > 0);
@@ -200,10 +200,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.begin_fetch()
     }
 
-    /// Passes a completed read to the next request.
+    /// Makes the blocks of a completed read available to the next request.
     ///
     /// # Errors
-    /// The error of the read, unless one of its locations was overwritten meanwhile.
+    /// The error of the read, unless one of the locations was overwritten meanwhile.
     pub fn end_fetch(&mut self, fetch: Fetch<S>, outcome: io::Result<()>) -> Result<()> {
         let is_there = |piece: &Arc<Piece>| !piece.is_stale() && piece.content.get().is_some();
         if let Err(error) = outcome
@@ -217,14 +217,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns [`Error::Wait`] if the current request may wait, so that pages are flushed first.
+    /// Returns [`Error::Wait`] if the current request may wait; the caller then flushes pages before the request is
+    /// repeated.
     pub(super) fn wait_for_flush(&mut self) -> Result<()> {
         self.reads.needs_flush = self.reads.may_wait;
         if self.reads.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
-    /// Returns [`Error::Wait`] if the current request may wait and some of these blocks must be read first.
-    /// `inode_of` returns the inode number under which a block of the file is found.
+    /// Returns [`Error::Wait`] if the current request may wait and some of these blocks must be read from the SSD
+    /// first. `inode_of` returns the inode number that the block is stored under.
     ///
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
@@ -247,12 +248,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.reads.to_fetch.is_empty() { Ok(()) } else { Err(Error::Wait) }
     }
 
-    /// Returns the bytes of the current read that were done in an earlier attempt.
+    /// Returns the number of bytes of the current read that were completed in an earlier attempt.
     pub(super) fn done_before(&self) -> usize {
         self.reads.done_bytes
     }
 
-    /// Yields to other requests after `done_bytes` bytes of a long read, if the read has waited before.
+    /// Yields to other requests after `done_bytes` bytes of a long read, if the read has already waited.
     pub(super) fn yield_to_requests(&mut self, done_bytes: usize) -> Result<()> {
         if self.reads.may_wait && self.reads.fetches > 0 {
             self.reads.done_bytes = done_bytes;
@@ -261,7 +262,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Reads blocks of files that are contiguous on the SSD, and verifies their checksums.
+    /// Reads file blocks that are contiguous on the SSD, and verifies their checksums.
     ///
     /// # Errors
     /// [`Error::Ssd`]; [`Error::Damaged`] if a checksum is wrong.

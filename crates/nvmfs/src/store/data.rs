@@ -9,25 +9,25 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Blocks written between two fences.
+/// Maximum number of blocks written between two fences.
 const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
-/// Bytes read from the SSD before other requests have their turn.
+/// Number of bytes read from the SSD before other requests can proceed.
 const BYTES_PER_TURN: usize = 128 << 10;
-/// Additional pages of pointers that a chunk may need: two paths of up to three levels.
+/// Maximum number of additional pointer pages that a chunk needs: two paths of up to three levels.
 const POINTER_PAGES: u32 = 6;
-/// Reason for refusing to overwrite a block.
+/// Reason for refusing to overwrite a block in a full file system with snapshots.
 const FULL_WITH_SNAPSHOTS: &str =
     "all blocks for data are in use, and what was there is to be kept for a snapshot";
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Block with a newly allocated page that no pointer refers to yet.
+/// Block with a newly allocated page that no pointer leads to yet.
 struct NewPage {
     at: usize,
     page: PageId,
     block: u64,
     /// Previous location of the block.
     old_location: BlockLocation,
-    /// Offset of the snapshot's pointer that is to keep the previous location.
+    /// Offset of the snapshot's pointer that will keep the previous location.
     kept_at: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.read_with(|_, _| Ok(ino), offset, out)
     }
 
-    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `inode_of`
+    /// Does what [`Store::read`] does, for a file whose blocks are stored under the inode numbers that `inode_of`
     /// returns.
     pub(super) fn read_with(
         &mut self,
@@ -87,7 +87,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Fails if a page does not hold the block that the pointer to it belongs to.
+    /// Fails if a page does not hold the block to which the page's pointer belongs.
     fn check_page(&self, page: PageId, ino: Ino, block: u64) -> Result<()> {
         let is_data =
             matches!(pages::state_of(&self.region, page), State::Clean | State::Dirty | State::Kept);
@@ -97,7 +97,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(wrong_owner_error(ino, block))
     }
 
-    /// Fails if a block of the SSD is not the block that the pointer to it belongs to.
+    /// Fails if a block of the SSD does not hold the file block to which its pointer belongs.
     fn check_block(&self, location: u64, ino: Ino, block: u64) -> Result<()> {
         match extents::owner_of(&self.region, location) == (ino, block as u32) {
             true => Ok(()),
@@ -105,8 +105,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Returns the number of blocks from `block` on that are contiguous on the SSD and have the same inode
-    /// number, limited to `most` and a chunk.
+    /// Returns the number of blocks from `block` on that are contiguous on the SSD and are stored under the same
+    /// inode number, at most `most` and a chunk.
     fn run_on_ssd(
         &self,
         inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
@@ -125,7 +125,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(blocks)
     }
 
-    /// Reads contiguous blocks, and keeps them as clean pages if there is space.
+    /// Reads contiguous blocks, and keeps them as clean pages if there are free pages.
     fn read_run(
         &mut self,
         ino: Ino,
@@ -148,14 +148,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         cached
     }
 
-    /// Keeps blocks read from the SSD on NVRAM: the inode then points to NVRAM, and the page table
-    /// remembers the location on the SSD.
+    /// Keeps blocks that were read from the SSD on NVRAM: the file's pointers then lead to NVRAM, and the page table
+    /// records the locations on the SSD.
     fn cache_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
         let (chunks, _) = content.as_chunks::<BLOCK_BYTES>();
         if !self.make_room_for_cache(chunks.len() as u32)? {
             return Ok(());
         }
-        // The pointers between these two are in the same block of pointers, or nearly all of them.
+        // The pointers of all blocks between these two are in one pointer block, or nearly all are.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
             self.region.note_changing(at);
@@ -182,12 +182,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Writes `data` at `offset`; returns the number of bytes for which there was space. The data is
-    /// durable on return. A power cut before that leaves blocks that were holes or on the SSD either old or
+    /// Writes `data` at `offset`; returns the number of bytes for which there was free space. The data is durable on
+    /// return. After a power cut during the write, each block that was a hole or only on the SSD is either old or
     /// new; other blocks may be partly written.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if there was no space at all; [`Error::TooLarge`] beyond the largest file.
+    /// [`Error::NoSpace`] if there was no free space at all; [`Error::TooLarge`] beyond the maximum file size.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
         self.wait_for(&|_: &Region<N>, _| Ok(ino), partial_blocks(offset, data.len()).into_iter().flatten())?;
@@ -239,7 +239,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Makes room for a write; returns the number of its bytes that fit.
+    /// Makes free space for a write; returns the number of its bytes that fit.
     fn make_room_for_write(
         &mut self,
         ino: Ino,
@@ -256,7 +256,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.make_room_for_write(ino, keeper, offset, max_bytes as usize)
             };
         }
-        // Twice the pages of pointers if a snapshot keeps the old blocks.
+        // Twice as many pointer pages are needed if a snapshot keeps the old blocks.
         let pointer_pages = POINTER_PAGES * (1 + u32::from(keeper.is_some()));
         self.make_room(blocks.clone().count() as u32 + pointer_pages)?;
         let mut holes = 0;
@@ -274,13 +274,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(length)
     }
 
-    /// True if a snapshot must still record the location of a block.
+    /// True if a snapshot must still record the location of a block before a change.
     fn must_keep(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
         keeper.map_or(Ok(false), |kept| Ok(self.region.location_of(kept, block)? == BlockLocation::Hole))
     }
 
-    /// Writes within one block: in place if the block is on NVRAM and not kept by a snapshot, otherwise to
-    /// a new page.
+    /// Writes within one block: in place if the block is on NVRAM and no snapshot keeps it, otherwise to a new page.
     fn write_block(
         &mut self,
         (ino, keeper): (Ino, Option<Ino>),
@@ -323,8 +322,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Marks a page as most recently used dirty page before it is written, and invalidates its copy on the
-    /// SSD.
+    /// Makes a page the most recently used dirty page before it is written, and invalidates its copy on the SSD.
     fn mark_dirty(&mut self, page: PageId) -> Result<()> {
         pages::set_flushing_batch(&mut self.region, page, 0);
         let writes = pages::writes_of(&self.region, page).saturating_add(1);
@@ -343,8 +341,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Switches pointers to new pages whose content is durable, and frees the old locations or passes them
-    /// to a snapshot.
+    /// Switches pointers to new pages whose content is durable, and frees the old locations or transfers them to a
+    /// snapshot.
     fn switch_pointers(
         &mut self,
         (ino, keeper): (Ino, Option<Ino>),
@@ -411,7 +409,7 @@ fn wrong_owner_error(ino: Ino, block: u64) -> Error {
     Error::Damaged(format!("block {block} of inode {} is not where its pointer leads", ino.0))
 }
 
-/// Returns the first and last block of a range of bytes if the range covers them only in part.
+/// Returns the first and the last block of a byte range, each only if the range covers it partly.
 fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     let (first, end) = (offset / BLOCK, offset + length as u64);
     let last = (!end.is_multiple_of(BLOCK)).then_some(end / BLOCK);
@@ -419,7 +417,7 @@ fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     [first, last]
 }
 
-/// Returns the blocks that a range of bytes touches.
+/// Returns the blocks that a byte range touches.
 fn blocks_of_range(offset: u64, length: usize) -> Range<u64> {
     offset / BLOCK..(offset + length as u64).div_ceil(BLOCK)
 }

@@ -1,9 +1,9 @@
-//! Placement of Conquest: small files stay on NVRAM; blocks of large files have fixed places on the SSD, where
-//! they are overwritten in place. NVRAM not used by small files caches the other blocks, as set by
-//! [`Caching`](crate::options::Caching). There is no recycling.
+//! Placement of Conquest: small files stay on NVRAM; blocks of large files have fixed locations on the SSD, where
+//! they are overwritten in place. NVRAM that small files do not use caches the blocks of large files, as
+//! [`Caching`](crate::options::Caching) sets. There is no recycling.
 //!
-//! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006), as a baseline for
-//! comparison: all but the placement is shared with NVMFS.
+//! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006). It is a baseline for comparison
+//! and shares everything except the placement with NVMFS.
 
 use super::flush::{Batch, EXTENT_PAGES};
 use super::pages::{self, State};
@@ -20,8 +20,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if keeps && size_bytes <= self.options.small_file_bytes { State::Kept } else { State::Dirty }
     }
 
-    /// Returns the state of new pages of a file that is written up to byte `end`. If the file becomes too
-    /// large for NVRAM, its pages are no longer kept there.
+    /// Returns the state of new pages of a file that is written up to byte `end`. If the file becomes too large to
+    /// stay on NVRAM, its existing pages become ordinary pages.
     pub(super) fn state_of_new_pages(&mut self, ino: Ino, end: u64) -> Result<State> {
         if !self.superblock.placement.keeps_small_files() {
             return Ok(State::Dirty);
@@ -40,8 +40,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(state)
     }
 
-    /// Selects the least recently used dirty pages for a flush, ordered by their places; pages without a
-    /// place get one.
+    /// Selects the least recently used dirty pages for a flush, ordered by their locations; a page without a location
+    /// gets one.
     pub(super) fn begin_flush_in_place(&mut self) -> Result<Option<Batch<S>>> {
         self.begin_write_out();
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
@@ -54,7 +54,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             next = self.pages.more_recent(&self.region, page);
         }
         self.continue_write_out(chosen.len());
-        // Blocks without a place get places in the order of the file.
+        // Blocks without a location get locations in the order of the file.
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
@@ -73,11 +73,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some(self.batch(None, requests, chosen, 0)))
     }
 
-    /// Allocates a place on the SSD: the next free block of the open extent, of a free extent, or of the
-    /// extent with the fewest valid blocks.
+    /// Allocates a location on the SSD: the next free block of the open extent, of a free extent, or of the extent
+    /// with the fewest valid blocks.
     fn new_fixed_location(&mut self) -> Result<u64> {
-        // First the rest of the open extent, then another extent, whose free blocks may all be in
-        // flight.
+        // The first round tries the rest of the open extent, the second one another extent. All free blocks of the
+        // open extent may be in flight.
         for _ in 0..2 {
             let (extent, from) = match self.open_extent {
                 Some(open) => open,

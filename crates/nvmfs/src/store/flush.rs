@@ -1,4 +1,4 @@
-//! Flushing: writes dirty pages to the SSD, an extent at a time, after which they are clean (sections III-B and
+//! Flushing: writes dirty pages to the SSD, one extent at a time; the pages are then clean (sections III-B and
 //! III-D).
 
 use super::pages::{self, State};
@@ -11,12 +11,12 @@ use crate::options::Grouping;
 use crate::ssd::Ssd;
 use std::sync::{Arc, OnceLock};
 
-/// Extents reserved for recycling: flushing recycles first, if there is space for it, rather than use the last
-/// ones.
+/// Number of extents reserved for recycling: before flushing would use them, it recycles, if there is free space for
+/// that.
 pub(super) const RECYCLING_EXTENTS: u32 = 2;
-/// Size of the window of least recently used pages from which a group is chosen, in extents.
+/// Size, in extents, of the window of least recently used pages from which a group is chosen.
 const WINDOW_EXTENTS: usize = 8;
-/// Pages of an extent.
+/// Number of pages of an extent.
 pub(super) const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
 
 /// Maximum number of batches in flight.
@@ -25,15 +25,15 @@ const MAX_BATCHES: usize = 64;
 /// Extent in flight to the SSD. Its pages stay dirty until [`Store::end_flush`], so losing a batch loses no
 /// data.
 pub struct Batch<S> {
-    /// Number of the batch among those in flight: a page written meanwhile may be in a later batch too.
+    /// Number of the batch among those in flight. A page that is written meanwhile may be in a later batch, too.
     number: u8,
-    /// Extent allocated for the batch; `None` if blocks have fixed places.
+    /// Extent that is allocated for the batch; `None` if blocks have fixed locations.
     pub(super) extent: Option<u32>,
-    /// First block and number of pages of each request.
+    /// First block and number of pages of each write request.
     pub(super) requests: Vec<(u64, usize)>,
     pub(super) pages: Vec<PageId>,
     pub(super) content: Vec<u8>,
-    /// Owners of the blocks, if SSD blocks have checksums; and the checksums, once computed.
+    /// Owners of the blocks, if SSD blocks have checksums, and the checksums after they were computed.
     owners: Vec<(Ino, u32)>,
     sums: OnceLock<Vec<u32>>,
     pub(super) stream: u16,
@@ -56,7 +56,7 @@ impl<S: Ssd> Batch<S> {
         self.ssd.flush()
     }
 
-    /// Returns the checksums of the pages; empty if SSD blocks have none.
+    /// Returns the checksums of the pages; empty if SSD blocks have no checksums.
     fn sums(&self) -> &[u32] {
         let (blocks, _) = self.content.as_chunks::<BLOCK_BYTES>();
         let sum = |(owner, block): (&(Ino, u32), &[u8; BLOCK_BYTES])| data_sum(owner.0, owner.1, block);
@@ -71,13 +71,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         !self.is_view && (is_full || self.is_write_out_due())
     }
 
-    /// True if flushing, once begun, should continue.
+    /// True if a flush in progress should continue.
     pub fn should_continue_flush(&self) -> bool {
         self.pages.count(State::Dirty) > self.low_watermark(self.dirty_list_pages())
             || self.is_write_out_due()
     }
 
-    /// Flushes down to the lower threshold, and recycles; for a file system without a background thread.
+    /// Flushes down to the lower threshold and recycles, in a file system without a background thread.
     pub fn flush_and_recycle(&mut self) -> Result<()> {
         if !self.should_flush() {
             return Ok(());
@@ -88,7 +88,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.recycle()
     }
 
-    /// True if dirty pages fill an extent, or if a write-out is due regardless of their number.
+    /// True if dirty pages fill an extent, or if a write-out is due regardless of the number of dirty pages.
     pub(super) fn can_flush(&self) -> bool {
         self.pages.count(State::Dirty) >= EXTENT_BLOCKS as u32 || self.is_write_out_due()
     }
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Flushes one extent synchronously.
     pub(super) fn flush_round(&mut self) -> Result<()> {
         let Some(batch) = self.begin_flush()? else {
-            // Batches in flight may hold all dirty pages.
+            // All dirty pages may be in batches in flight.
             if self.will_space_be_freed() {
                 self.wait_for_flush()?;
             }
@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.end_flush(batch, written)
     }
 
-    /// True if operations in progress will free pages or extents: extents are being written or trimmed.
+    /// True if operations in progress will free pages or extents, because extents are being written or trimmed.
     pub fn will_space_be_freed(&self) -> bool {
         !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
@@ -123,8 +123,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return self.begin_flush_in_place();
         }
         while self.extents.allocatable() <= RECYCLING_EXTENTS {
-            // After a power cut all pages are dirty: using one of the last extents makes some pages
-            // clean, which gives recycling space.
+            // After a power cut, all pages are dirty. Using one of the last extents makes some pages clean, which
+            // frees the space that recycling needs.
             if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.allocatable() > 0 {
                 break;
             }
@@ -164,7 +164,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }
     }
 
-    /// Selects an extent's worth of dirty pages with similar update likelihood, least recently used first.
+    /// Selects as many dirty pages as an extent holds. They have a similar update likelihood, and the least recently
+    /// used ones come first.
     fn select_pages(&self) -> Option<(Vec<PageId>, u16)> {
         let grouping = self.options.grouping;
         let window = match grouping {
@@ -185,16 +186,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut stream = 0;
         if grouping == Grouping::UpdateLikelihood {
             stream = largest_class(&candidates);
-            // Pages of the most frequent class first, then the neighbouring classes; within a
-            // class, least recently used first.
+            // Pages of the most frequent class come first, then pages of neighbouring classes; within a class, the
+            // least recently used ones come first.
             candidates.sort_by_key(|(class, _)| class.abs_diff(stream));
         }
         candidates.truncate(EXTENT_PAGES);
         Some((candidates.into_iter().map(|(_, page)| page).collect(), stream))
     }
 
-    /// Completes a flush: pages of the written extent become clean, at the LRU end of their list. Pages
-    /// written meanwhile stay dirty. If the write failed, all pages stay dirty.
+    /// Completes a flush: the pages of the written extent become clean, at the LRU end of their list. Pages that were
+    /// written meanwhile stay dirty. If the flush failed, all its pages stay dirty.
     pub fn end_flush(&mut self, batch: Batch<S>, written: std::io::Result<()>) -> Result<()> {
         let number = batch.number;
         let sent = |store: &Self, page| {
@@ -221,7 +222,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.counts.ssd_flushes += 1;
         self.counts.ssd_written_blocks += batch.pages.len() as u64;
         let mut valid = 0;
-        // In reverse order, so that the least recently used page ends at the LRU end of the list.
+        // The order is reversed, so that the least recently used page ends at the LRU end of the list.
         for (number, &page) in batch.pages.iter().enumerate().rev() {
             if !sent(self, page) {
                 continue;
@@ -258,7 +259,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Returns the update class of a page by its writes: moved by recycling, written once, a few times, or often.
+/// Returns the update class of a page by its number of writes: moved by recycling, written once, written a few times,
+/// or written often.
 fn likelihood(writes: u8) -> u16 {
     match writes {
         0 => 1,
@@ -268,7 +270,7 @@ fn likelihood(writes: u8) -> u16 {
     }
 }
 
-/// Returns the class with the most candidates; the coldest class in case of a tie.
+/// Returns the class with the most candidates; in case of a tie, the class with the lowest update likelihood.
 fn largest_class(candidates: &[(u16, PageId)]) -> u16 {
     let mut counts = [0; 5];
     for (class, _) in candidates {

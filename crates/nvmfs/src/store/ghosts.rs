@@ -1,30 +1,31 @@
 //! Ghost entries: blocks that recently left a list.
 //!
-//! A hash table of fingerprints, each with the sequence number of its departure, so that entries expire without
-//! being removed. See Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023). Held in
-//! memory only.
+//! A hash table of fingerprints, each with the sequence number of the block's departure, so that entries expire
+//! without being removed. See Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023). The table
+//! exists in memory only.
 
 use crate::api::Ino;
 
-/// Entries per bucket; a new entry replaces the oldest.
+/// Number of entries per bucket; a new entry replaces the oldest one of its bucket.
 const BUCKET_ENTRIES: usize = 8;
-/// Average number of entries per bucket that sizes the table; with it, 2 % of the entries are lost early to
-/// full buckets.
+/// Average number of entries per bucket, from which the table size is computed. With this value, full buckets lose 2
+/// % of the entries early.
 const MEAN_BUCKET_ENTRIES: usize = 5;
 
 /// Blocks that recently left a list.
 pub(super) struct Ghosts {
-    /// Fingerprint in the upper half, sequence number of the departure in the lower half; 0 if empty.
+    /// Entries: the fingerprint in the upper half, the sequence number of the departure in the lower half; 0 if
+    /// empty.
     table: Vec<u64>,
     /// Number of departures; wraps around after 2^32.
     departures: u32,
-    /// Number of departures, saturating instead of wrapping around.
+    /// Number of departures, which saturates instead of wrapping around.
     max_departures: u32,
 }
 
 impl Ghosts {
-    /// Creates an empty table for the last `most` blocks. Reserves 13 bytes per block; the memory is
-    /// committed on first use.
+    /// Creates an empty table for the last `capacity` blocks. It reserves 13 bytes per block; the memory is committed
+    /// on first use.
     pub fn new(capacity: u32) -> Self {
         Ghosts {
             table: vec![0; (capacity as usize).div_ceil(MEAN_BUCKET_ENTRIES) * BUCKET_ENTRIES],
@@ -41,7 +42,7 @@ impl Ghosts {
         let departures = self.departures;
         let bucket = &mut self.table[at..at + BUCKET_ENTRIES];
         let oldest = |entry: &u64| match *entry {
-            // An entry of the same block or an empty slot is replaced first.
+            // An entry of the same block, or an empty slot, is replaced first.
             entry if entry == 0 || (entry >> 32) as u32 == print => u32::MAX,
             entry => departures.wrapping_sub(entry as u32),
         };
@@ -49,7 +50,7 @@ impl Ghosts {
         *location = u64::from(print) << 32 | u64::from(departures);
     }
 
-    /// True if a block is among the last `window` that left; removes its entry.
+    /// True if a block is among the last `window` blocks that left the list; its entry is removed.
     pub fn take(&mut self, ino: Ino, block: u32, window: u32) -> bool {
         let Some((print, at)) = self.find(ino, block) else { return false };
         let departures = self.departures;
@@ -60,7 +61,7 @@ impl Ghosts {
         age < window
     }
 
-    /// Returns the number of departures among the last `window`, including entries removed since.
+    /// Returns the number of departures among the last `window`, including those whose entries were removed.
     pub fn count(&self, window: u32) -> u32 {
         self.max_departures.min(window)
     }

@@ -3,7 +3,7 @@
 use crate::layout::PageId;
 use std::collections::BTreeSet;
 
-/// Pages of inodes by number.
+/// Inode pages by number.
 #[derive(Debug, Default)]
 pub(super) struct InodePages {
     pages: Vec<Option<PageId>>,
@@ -12,12 +12,12 @@ pub(super) struct InodePages {
 }
 
 impl InodePages {
-    /// Returns the page with a number, if there is one.
+    /// Returns the inode page with this number, if it exists.
     pub fn page(&self, number: u32) -> Option<PageId> {
         self.pages.get(number as usize).copied().flatten()
     }
 
-    /// Assigns a number to a page.
+    /// Assigns a number to an inode page.
     pub fn put(&mut self, number: u32, page: PageId) {
         while self.end() <= number {
             self.missing.insert(self.end());
@@ -27,7 +27,7 @@ impl InodePages {
         self.pages[number as usize] = Some(page);
     }
 
-    /// Releases a number.
+    /// Releases the number of an inode page.
     pub fn take(&mut self, number: u32) {
         self.pages[number as usize] = None;
         self.missing.insert(number);
@@ -42,7 +42,7 @@ impl InodePages {
         self.missing.first().copied().unwrap_or(self.end())
     }
 
-    /// Returns the number after the largest used one.
+    /// Returns the number after the largest used number.
     pub fn end(&self) -> u32 {
         self.pages.len() as u32
     }

@@ -1,6 +1,7 @@
-//! Inodes beyond the table: pages of inodes, allocated on demand as blocks of a file that is in no directory.
+//! Inode pages, which hold the inodes beyond the table. They are allocated on demand as blocks of a file that is in
+//! no directory.
 //!
-//! An in-memory table maps the number of each page to its location; it is built from the pointers of that file
+//! An in-memory table maps the number of each inode page to its location. It is built from the pointers of that file
 //! when the file system is opened.
 
 use super::Store;
@@ -19,7 +20,7 @@ impl<N: Nvram> Region<N> {
         self.areas.inodes + self.inode_pages.end() * INODES_PER_PAGE
     }
 
-    /// Returns the numbers of all inodes, in use or not.
+    /// Returns the numbers of all inodes, used or free.
     pub fn inos(&self) -> impl Iterator<Item = Ino> + use<N> {
         let numbers: Vec<u32> = self.inode_pages.numbers().collect();
         let first = self.areas.first_of_page(0).0;
@@ -30,15 +31,15 @@ impl<N: Nvram> Region<N> {
         (1..first).chain(numbers.into_iter().flat_map(of_page)).map(Ino)
     }
 
-    /// Returns the number of the page that contains an inode, and the inodes of this page; `None` for an
-    /// inode of the table.
+    /// Returns the number of the inode page that contains an inode, and the range of inodes on this page; `None` for
+    /// an inode of the table.
     pub fn page_of_inode(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
         let (number, _) = self.areas.paged_inode(ino)?;
         let first = self.areas.first_of_page(number).0;
         self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))
     }
 
-    /// Returns the numbers of the pages of inodes.
+    /// Returns the numbers of all inode pages.
     pub fn inode_page_numbers(&self) -> Vec<u32> {
         self.inode_pages.numbers().collect()
     }
@@ -56,7 +57,7 @@ impl<N: Nvram> Region<N> {
         Ok(self.areas.page(page) + index * INODE_BYTES)
     }
 
-    /// Returns the checksummed unit that contains the byte at `at`.
+    /// Returns the unit whose checksum covers the byte at `at`.
     pub fn unit_of(&self, at: usize) -> Option<Unit> {
         let areas = &self.areas;
         let Some(offset) = at.checked_sub(areas.data) else {
@@ -88,7 +89,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Finds the page of an inode through the pointers; used before the pages of inodes are known.
+    /// Finds the page of an inode through the pointers; used before the map of inode pages is known.
     pub(super) fn find_inode_page(&mut self, ino: Ino) {
         let Some((number, _)) = self.areas.paged_inode(ino) else { return };
         if let Some(page) = self.page_by_pointers(INODES, number.into()) {
@@ -98,13 +99,13 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the number of inodes, in use or not.
+    /// Returns the number of inodes, used or free.
     pub fn inodes(&self) -> u64 {
         let paged = u64::from(self.pages.count(State::Inodes)) * u64::from(INODES_PER_PAGE);
         u64::from(self.region.areas.inodes) - 1 + paged
     }
 
-    /// Adds a durable page of free inodes; returns their numbers.
+    /// Adds a page of free inodes, durable on return; returns their numbers.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
@@ -122,8 +123,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(error);
             }
         };
-        // Inherits the highest generation of removed inodes, so that a number and generation are never
-        // used twice.
+        // The new inodes inherit the highest generation of removed inodes, so that a number never occurs twice with
+        // the same generation.
         let generation = self.region.verified_inode(INODES)?.generation;
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
@@ -145,14 +146,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Frees a page of inodes, all of which are free. Returns false, and keeps the page, if one of its
-    /// inodes is damaged or snapshots exist.
+    /// Frees an inode page, all of whose inodes are free. If an inode is damaged or snapshots exist, keeps the page
+    /// and returns false.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn drop_inode_page(&mut self, number: u32) -> Result<bool> {
         if !self.snapshots.is_empty() {
-            // A snapshot may refer to one of these inodes.
+            // A snapshot may refer to an inode of this page.
             return Ok(false);
         }
         let first = self.region.areas.first_of_page(number).0;
@@ -160,7 +161,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !inodes.clone().all(|ino| self.region.has_valid_checksum(Unit::Inode(ino))) {
             return Ok(false);
         }
-        // No note may refer to one of these inodes after they are gone.
+        // No note may refer to an inode of this page after the page is freed.
         self.region.update_all_checksums();
         let mut file = self.region.verified_inode(INODES)?;
         for ino in inodes {
@@ -179,7 +180,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Frees blocks of pointers that were allocated for a page of inodes which was not created.
+    /// Frees pointer blocks that were allocated for an inode page which was not created.
     ///
     /// # Errors
     /// [`Error::Damaged`].

@@ -11,7 +11,7 @@ use crate::layout::{
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Maximum number of locations freed between two fences: bounds the memory for removing a large file.
+/// Maximum number of locations freed between two fences, which limits the memory for removing a large file.
 const MAX_FREED_PER_FENCE: usize = 4096;
 
 /// Path to the pointer of a block.
@@ -66,7 +66,7 @@ pub(crate) struct UnlinkedBlocks {
 }
 
 impl<N: Nvram> Region<N> {
-    /// Returns the page of pointers that a non-leaf pointer leads to.
+    /// Returns the pointer page to which a non-leaf pointer leads.
     pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
         match self.location(self.word(at))? {
             BlockLocation::Hole => Ok(None),
@@ -88,8 +88,8 @@ impl<N: Nvram> Region<N> {
         Ok(Some(at))
     }
 
-    /// Returns the page of a block by its pointers alone, without checking the states of the pages on the
-    /// path, which are not known yet.
+    /// Returns the page of a block by following pointers. The states of the pages on the path are not known yet, so
+    /// they are not checked.
     pub(super) fn page_by_pointers(&self, ino: Ino, block: u64) -> Option<PageId> {
         let page_at = |at| match self.location(self.word(at)) {
             Ok(BlockLocation::Nvram(page)) => Some(page),
@@ -112,7 +112,8 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Returns the first block in `block..end` that exists, or, if `exists` is false, that does not exist.
+    /// Returns the first block in `block..end` that exists. If `exists` is false, returns the first block that does
+    /// not exist.
     pub fn next_block(&self, ino: Ino, block: u64, end: u64, exists: bool) -> Result<Option<u64>> {
         let mut block = block;
         while block < end {
@@ -140,7 +141,7 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// Like [`Region::last_block`], within the tree below the pointer at `at`, whose first block is
+    /// Does what [`Region::last_block`] does, within the tree below the pointer at `at`, whose first block is
     /// `start`.
     fn last_below(&self, at: usize, start: u64, levels: u32, end: u64) -> Result<Option<u64>> {
         if start >= end || self.word(at) == 0 {
@@ -160,8 +161,8 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// Finds the pages that are freed together with a metadata block. A pointer at `used` counts as
-    /// non-zero; its value is ignored.
+    /// Finds the pages that are freed together with a metadata block. A pointer at offset `used` counts as non-zero,
+    /// regardless of its value.
     pub(crate) fn find_unlinked(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<UnlinkedBlocks> {
         let path = path_to(block).ok_or(Error::TooLarge)?;
         let base = self.field(ino, Field::Pointers)? + 8 * path.slot;
@@ -187,7 +188,7 @@ impl<N: Nvram> Region<N> {
         Ok(UnlinkedBlocks { at: top, slot: (top == base).then_some(path.slot), pages })
     }
 
-    /// Returns all locations that a file's pointers lead to, including pointer blocks.
+    /// Returns all locations to which a file's pointers lead, including pointer blocks.
     pub(crate) fn locations(&self, ino: Ino) -> Result<Vec<BlockLocation>> {
         let base = self.field(ino, Field::Pointers)?;
         let mut locations = Vec::new();
@@ -197,7 +198,7 @@ impl<N: Nvram> Region<N> {
         Ok(locations)
     }
 
-    /// Appends all locations reached through the pointer at `at`, including its target.
+    /// Appends all locations that are reached through the pointer at `at`, including the location in this pointer.
     pub(super) fn collect_locations(
         &self,
         at: usize,
@@ -220,8 +221,8 @@ impl<N: Nvram> Region<N> {
         Ok(())
     }
 
-    /// If pointer blocks are missing on the path to `block`, returns the number of blocks from `block` on
-    /// that are holes for this reason.
+    /// If pointer blocks are missing on the path to `block`, returns the number of consecutive holes that this
+    /// causes, counted from `block`.
     fn missing(&self, ino: Ino, block: u64) -> Result<Option<u64>> {
         let Some(path) = path_to(block) else { return Ok(Some(u64::MAX)) };
         let mut at = self.field(ino, Field::Pointers)? + 8 * path.slot;
@@ -238,14 +239,14 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most
-    /// three; the caller must have made room for them.
+    /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most three; the
+    /// caller must have made free pages for them.
     pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_path(ino, block, 0)
     }
 
-    /// Like [`Store::make_pointer`], for the pointer `above` levels above the block's, at most up to the
-    /// inode.
+    /// Does what [`Store::make_pointer`] does, for the pointer `above` levels above the pointer to the block, up to
+    /// the inode.
     pub(super) fn make_path(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
         let path = path_to(block).ok_or(Error::TooLarge)?;
         let mut at = self.region.field(ino, Field::Pointers)? + 8 * path.slot;
@@ -268,8 +269,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
-    /// Returns the offset for the pointer to a block of a directory; allocates missing pointer blocks and
-    /// makes them durable.
+    /// Returns the offset of the pointer to a block of a directory; allocates missing pointer blocks and makes them
+    /// durable.
     pub(crate) fn pointer_for(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_room((POINTERS - DIRECT) as u32)?;
         let at = self.make_pointer(ino, block)?;
@@ -277,8 +278,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
-    /// Frees the pointer blocks above a block that was not written in the end, if they lead to nothing
-    /// else.
+    /// Frees the pointer blocks above a block that was not written after all, if they lead to no other block.
     pub(crate) fn prune(&mut self, ino: Ino, block: u64) -> Result<()> {
         if self.region.location_of(ino, block)? != BlockLocation::Hole {
             return Ok(());
@@ -291,12 +291,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         unlinked.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
     }
 
-    /// Turns a file's blocks in `first..end` into holes, and frees pointer blocks if the range covers all
-    /// their blocks.
+    /// Turns a file's blocks in `first..end` into holes, and frees each pointer block whose blocks are all in the
+    /// range.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if the blocks must be passed to a snapshot and there is no space for its pointer
-    /// blocks: see `Store::prepare_removal`.
+    /// [`Error::NoSpace`] if a snapshot must take over the blocks and there is no free space for its pointer blocks:
+    /// see `Store::prepare_removal`.
     pub fn remove_blocks(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         if (first, end) != (0, u64::MAX) {
             self.prepare_removal(ino, first, end)?;
@@ -320,7 +320,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_locations(ino, &mut freed)
     }
 
-    /// Like [`Store::remove_blocks`], within the tree below the pointer at `at`, whose first block is `start`.
+    /// Does what [`Store::remove_blocks`] does, within the tree below the pointer at `at`, whose first block is
+    /// `start`.
     fn remove_blocks_in_tree(
         &mut self,
         ino: Ino,
@@ -355,7 +356,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees locations of a file that no pointer leads to any more.
+    /// Frees locations of a file to which no pointer leads.
     pub(super) fn free_locations(&mut self, ino: Ino, locations: &mut Vec<BlockLocation>) -> Result<()> {
         self.region.fence();
         for location in locations.drain(..) {
@@ -364,7 +365,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees a location of a file, and its copy on the SSD. That no pointer leads to it must be durable.
+    /// Frees a location of a file, and its copy on the SSD. Before the call, the removal of the pointer to it must be
+    /// durable.
     pub(super) fn free_location(&mut self, ino: Ino, location: BlockLocation) -> Result<()> {
         match location {
             BlockLocation::Hole | BlockLocation::Absent => Ok(()),
@@ -403,7 +405,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Releases the copy of a page on the SSD.
+    /// Frees the copy of a page on the SSD.
     pub(super) fn drop_copy(&mut self, page: PageId) {
         let copy = pages::copy_of(&self.region, page);
         self.pages.set_copy(&mut self.region, page, 0);

@@ -1,4 +1,5 @@
-//! Recycling: empties extents with few valid blocks, so that free extents remain (sections III-C and III-D).
+//! Recycling: moves the valid blocks out of extents that have few of them, so that there are free extents (sections
+//! III-C and III-D).
 
 use super::pages::{self, State};
 use super::region::Changes;
@@ -13,13 +14,13 @@ struct ValidBlock {
     block: u64,
     ino: Ino,
     file_block: u32,
-    /// Offset of the pointer, if it leads to the block rather than to a page whose copy the block is.
+    /// Offset of the pointer that leads to the block; `None` if the block is only the copy of a page.
     at: Option<usize>,
     page: Option<PageId>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// True if both conditions of recycling hold: high fragmentation and few free extents.
+    /// True if both conditions of recycling are met: high fragmentation and few free extents.
     pub fn should_recycle(&self) -> bool {
         let usable = f64::from(self.extents.usable());
         !self.superblock.placement.updates_in_place()
@@ -28,7 +29,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             && f64::from(self.extents.free()) < self.options.recycle_free * usable
     }
 
-    /// Recycles while the conditions hold, and flushes the pages that this brings to NVRAM.
+    /// Recycles as long as the conditions are met, and flushes the pages that recycling moves to NVRAM.
     pub(super) fn recycle(&mut self) -> Result<()> {
         let max_rounds = self.extents.usable();
         for _ in 0..max_rounds {
@@ -52,8 +53,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.recycle_emptiest().map(|()| true)
     }
 
-    /// Starts recycling concurrently with requests: returns the extent and the reads that it needs; `None`
-    /// if no extent is worth recycling.
+    /// Starts recycling concurrently with requests: returns an extent and the reads that recycling it needs. Returns
+    /// `None` if no extent is worth recycling.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -68,10 +69,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some((victim, self.begin_reading(&to_read))))
     }
 
-    /// Recycles an extent after its blocks were read, if it can still be recycled.
+    /// Recycles an extent after its blocks were read, if recycling is still possible.
     ///
     /// # Errors
-    /// Errors of the read; [`Error::NoSpace`] if there is no space for its blocks.
+    /// Errors of the read; [`Error::NoSpace`] if there is no free space for the blocks of the extent.
     pub fn end_recycling(
         &mut self,
         extent: u32,
@@ -98,10 +99,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Empties an extent and frees it. Its valid blocks become the least recently used dirty pages, since
-    /// they are cold. If a block is damaged, sets the extent aside and returns false.
+    /// Empties an extent and frees it. Its valid blocks become the least recently used dirty pages, since they are
+    /// cold. If a block is damaged, excludes the extent from recycling and returns false.
     fn clean(&mut self, victim: u32) -> Result<bool> {
-        // Before the valid blocks are located, because making room changes pointers.
+        // This comes before the valid blocks are located, because making free pages changes pointers.
         if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
             return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
         }
@@ -183,7 +184,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         result
     }
 
-    /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
+    /// Completes the move of a block: its page becomes dirty, and its location on the SSD becomes free.
     fn finish_move(&mut self, moved: ValidBlock) -> Result<()> {
         let page = moved.page.expect("it was brought");
         if moved.at.is_some() {
@@ -200,7 +201,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Returns the number of blocks at the start that are contiguous and must be read.
+/// Returns the number of blocks at the start of `valid` that are contiguous and must be read.
 fn run_of(valid: &[ValidBlock]) -> usize {
     let first = valid[0].block;
     valid.iter().zip(first..).take_while(|(one, block)| one.page.is_none() && one.block == *block).count()

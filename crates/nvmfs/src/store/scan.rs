@@ -1,5 +1,5 @@
-//! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
-//! system is opened, and is the part of fsck that checks blocks (section III-D).
+//! Walk over all inodes and their pointers. It rebuilds the page table, the owners and the bitmap when a file system
+//! is opened, and is the part of fsck that checks blocks (section III-D).
 
 pub use super::problems::{ChecksummedPart, DamagedArea, Problem, ProblemKind, Scan};
 
@@ -16,25 +16,25 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Bytes of the tables that are cleared at once; at least a page.
+/// Bytes of the tables that are cleared at a time; at least a page.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Number of invalid pointers that a page of pointers may always have. With more, and more than valid ones, the
-/// page is not accepted as a page of pointers.
+/// Number of invalid pointers that a pointer page may always have. A page with more invalid pointers than this, and
+/// more than it has valid ones, is not accepted as a pointer page.
 const MAX_BAD_POINTERS: usize = 8;
 
-/// Targets that a pointer may have.
+/// Locations to which a pointer may lead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AllowedTarget {
     /// A data block on either device.
     Data,
     /// A metadata page.
     Metadata,
-    /// A directory page; its block number is limited by the range of positions.
+    /// A directory page, whose block number is limited by the range of positions.
     Entries,
-    /// A page of inodes.
+    /// An inode page.
     Inodes,
-    /// A page of inodes kept by a snapshot.
+    /// An inode page of a snapshot.
     Kept,
 }
 
@@ -48,31 +48,31 @@ pub(super) struct Walk<'a, N, S> {
     pub scan: Scan,
     pub ino: Ino,
     pub blocks: u32,
-    /// True if inodes have valid block counts: the file system was closed.
+    /// True if the block counts of inodes are valid, because the file system was closed.
     is_counted: bool,
-    /// First block beyond the end that is not reserved, if there is one.
+    /// Number of the first block beyond the end of the file that is not reserved, if there is one.
     beyond: Option<u64>,
     /// True if blocks beyond the end may be reserved.
     pub reserves: bool,
     pub end: u64,
-    /// End of the last block, in blocks.
+    /// Highest number of a block that was found in the file, plus 1.
     after_last: u64,
     /// State of the file's data pages.
     state: State,
     /// True if the inode is kept by a snapshot.
     pub is_kept: bool,
-    /// Pages of inodes kept by snapshots, with their numbers.
+    /// Inode pages of snapshots, with their numbers.
     pub kept_pages: Vec<(u32, PageId)>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Walks all inodes, and records the owners of pages and blocks. Free extents are determined
-    /// afterwards, when all blocks are known.
+    /// Walks all inodes, and records the owners of pages and blocks. Free extents are determined after all blocks are
+    /// known.
     pub(super) fn scan(&mut self) -> Scan {
         self.scan_as(false)
     }
 
-    /// Like [`Store::scan`]; if the file system was closed, the block counts of inodes are verified.
+    /// Does what [`Store::scan`] does; if the file system was closed, also verifies the block counts of inodes.
     pub(super) fn scan_as(&mut self, was_closed: bool) -> Scan {
         self.clear_owners();
         let is_counted = was_closed && self.region.is_checked();
@@ -90,7 +90,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             is_kept: false,
             kept_pages: Vec::new(),
         };
-        // This file comes first, because it lists the inodes beyond the table.
+        // The inode file comes first, because its pages contain the inodes beyond the table.
         walk.inode_file();
         for ino in walk.store.region.inos() {
             walk.inode(ino);
@@ -101,7 +101,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         scan
     }
 
-    /// Clears all owners; keeps the checksums of metadata pages, which are in the same table.
+    /// Clears all owners, but not the checksums of metadata pages, which are in the same table.
     fn clear_owners(&mut self) {
         let zeros = vec![0; PIECE_BYTES];
         let areas = &self.region.areas;
@@ -122,7 +122,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
 
-    /// Marks pages without an owner as free, to be used in ascending order.
+    /// Marks pages without an owner as free, in ascending order of use.
     fn free_pages(&mut self) {
         for page in (0..self.region.areas.pages).rev().map(PageId) {
             if pages::state_of(&self.region, page) == State::Free {
@@ -170,9 +170,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// Checks the size, after the pointers. A directory never has blocks beyond its end, so in this case
-    /// its size is wrong, not the blocks. It may have pointer blocks beyond its end, made for a block that
-    /// was then not written.
+    /// Checks the size of a file after its pointers. A directory never has data blocks beyond its end, so if such
+    /// blocks exist, the size is wrong. It may have pointer blocks beyond its end, allocated for a block that was
+    /// then not written.
     fn size(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let is_short = kind == Kind::Directory && self.after_last > self.end;
         if is_short {
@@ -194,7 +194,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Walks the file whose blocks are pages of inodes. It has only pointers, and no size.
+    /// Walks the file whose blocks are inode pages. It has pointers and no size.
     fn inode_file(&mut self) {
         let (at, inode) = (self.store.region.areas.inode_table, self.store.region.raw_inode(INODES));
         let inode = inode.expect("it is in the table");
@@ -210,7 +210,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// Claims a page of inodes; refuses it if at most half of the inodes have a valid checksum.
+    /// Claims an inode page; refuses it if at most half of its inodes have a valid checksum.
     fn inode_page(&mut self, page: PageId, number: u32) -> bool {
         let store = &mut *self.store;
         let (inodes, _) = store.region.page(page).as_chunks::<INODE_BYTES>();
@@ -275,8 +275,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Claims the page of pointers that a pointer leads to. A page with other content is refused: otherwise
-    /// each of its words would be a problem, and the repair would erase the page.
+    /// Claims the pointer page to which a pointer leads. A page with other content is refused: otherwise each of its
+    /// words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
         if let Some(BlockLocation::Nvram(page)) = BlockLocation::decode(pointer, areas) {
@@ -294,7 +294,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.metadata_page(pointer)
     }
 
-    /// Claims the metadata page that a pointer leads to; `None` if the pointer is invalid or the page is
+    /// Claims the metadata page to which a pointer leads; returns `None` if the pointer is invalid or the page is
     /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
@@ -317,8 +317,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             AllowedTarget::Inodes => block < areas.max_inode_pages().into(),
             _ => true,
         };
-        // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
-        // current block.
+        // In a snapshot, a lost block becomes an explicit hole; otherwise the snapshot would show the current content
+        // of the block.
         let lost = if self.is_kept { BlockLocation::Absent.encode(areas) } else { 0 };
         let location = BlockLocation::decode(pointer, areas).filter(|_| is_reached);
         let taken = match location {
@@ -364,7 +364,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free {
             pages::set_owner(&mut store.region, page, self.ino, block as u32);
-            // Without the page table, a copy on the SSD is unknown, so the page counts as dirty.
+            // Without the page table, the location of a copy on the SSD is unknown, so the page counts as dirty.
             store.pages.put(&mut store.region, page, self.state, false);
             self.blocks += 1;
         }

@@ -1,4 +1,4 @@
-//! Walk over the inodes and blocks kept by snapshots.
+//! Walk over the inodes and blocks that snapshots keep.
 
 use super::change_notes::Unit;
 use super::pages;
@@ -13,7 +13,7 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    /// Walks all snapshots; called after the walk over all files.
+    /// Walks all snapshots; called after the walk over all live files.
     pub(super) fn snapshots(&mut self) {
         if self.store.superblock.version < Version::Snapshots || !self.store.region.is_checked() {
             return;
@@ -69,7 +69,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Claims a page of inodes kept by a snapshot.
+    /// Claims an inode page of a snapshot.
     pub(super) fn kept_page(&mut self, pointer: u64, number: u32) -> bool {
         let Some(page) = self.metadata_page(pointer) else { return false };
         pages::set_owner(&mut self.store.region, page, self.ino, number);
@@ -78,7 +78,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         true
     }
 
-    /// Walks an inode kept by a snapshot.
+    /// Walks an inode that a snapshot keeps.
     fn kept_inode(&mut self, at: usize, ino: Ino) {
         self.ino = ino;
         let mode = self.store.region.kept_mode(at);

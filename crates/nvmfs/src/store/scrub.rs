@@ -1,4 +1,4 @@
-//! Scrub: verifies everything that has a checksum, a piece at a time, while the file system is in use.
+//! Scrub: verifies everything that has a checksum, in small steps, while the file system is in use.
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
@@ -12,14 +12,14 @@ use crate::stats::ChecksumStats;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Inodes and NVRAM pages verified in one piece.
+/// Numbers of inodes and of NVRAM pages verified in one step.
 const INODES_PER_STEP: u32 = 2048;
 const PAGES_PER_STEP: u32 = 1024;
 
 /// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ScrubPass {
-    /// Next inode, page and extent to be verified.
+    /// Next inode, page and extent to verify.
     inode: u32,
     page: u32,
     extent: u32,
@@ -29,7 +29,7 @@ pub(super) struct ScrubPass {
     blocks: u64,
 }
 
-/// Blocks of the SSD to be read and verified. The file system may be used meanwhile.
+/// Blocks of the SSD to read and verify. The file system may be used meanwhile.
 pub struct Scrub<S> {
     blocks: Vec<ChecksummedBlock>,
     mismatches: OnceLock<Vec<ChecksummedBlock>>,
@@ -48,7 +48,7 @@ impl<S: Ssd> Scrub<S> {
     }
 }
 
-/// Returns the next `count` numbers from `from`, limited by `end`, and advances `from`.
+/// Returns the range of the next `count` numbers from `from`, limited by `end`, and advances `from`.
 fn next_range(from: &mut u32, count: u32, end: u32) -> Range<u32> {
     let range = *from..from.saturating_add(count).min(end);
     *from = range.end;
@@ -56,8 +56,8 @@ fn next_range(from: &mut u32, count: u32, end: u32) -> Range<u32> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Verifies the next piece of metadata, and returns blocks of an extent to be read and verified.
-    /// Returns `None` at the end of a pass; the next call begins a new pass.
+    /// Verifies metadata in one step, and returns blocks of an extent for the caller to read and verify. Returns
+    /// `None` at the end of a pass; the next call begins a new pass.
     pub fn begin_scrub(&mut self) -> Option<Scrub<S>> {
         let (inodes, pages, extents) =
             (self.region.inode_limit(), self.region.areas.pages, self.region.areas.extents());
@@ -91,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Evaluates the blocks that were read. Blocks rewritten meanwhile are ignored.
+    /// Evaluates the blocks that were read. Blocks that were rewritten meanwhile are ignored.
     ///
     /// # Errors
     /// Errors of the read.

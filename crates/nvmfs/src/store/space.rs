@@ -1,4 +1,4 @@
-//! Space on the NVRAM: limits for dirty pages and metadata, and eviction.
+//! Free space on the NVRAM: limits for dirty pages and metadata, and eviction.
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
@@ -12,25 +12,27 @@ use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
 use crate::ssd::Ssd;
 
-/// Reason for refusing a write when data is full but metadata is not.
+/// Reason for refusing a write when data fills its part of the space and metadata does not.
 pub(crate) const FULL_OF_DATA: &str = "all blocks for data are in use";
-/// Pages that are never dirty, so that recycling always has space for an extent, and reading for a cache.
+/// Number of pages that are never dirty, so that recycling always finds free pages for an extent, and a read always
+/// finds pages for its cache.
 const NEVER_DIRTY_PAGES: u32 = 2 * EXTENT_BLOCKS as u32;
-/// Pages that metadata must leave to data, so that writing continues even if the NVRAM is full of metadata.
-/// They are the margin, an extent in flight, an extent being filled, and space for a write.
+/// Number of pages that metadata must leave to data, so that writing continues even if the NVRAM is full of metadata.
+/// They consist of the margin, an extent in flight, an extent that is being filled, and pages for a write.
 const MIN_DATA_PAGES: u32 = 5 * EXTENT_BLOCKS as u32;
-/// Like [`MIN_DATA_PAGES`], for placements with fixed places, where any number of blocks is written at once.
+/// The value of [`MIN_DATA_PAGES`] for placements with fixed locations, where any number of blocks is written at
+/// once.
 const MIN_FIXED_DATA_PAGES: u32 = MIN_PAGES / 2;
 /// Bytes of the smallest directory entry.
 const SMALLEST_ENTRY_BYTES: u64 = 16;
-/// Minimum number of clean pages evicted together, so that one fence serves them all.
+/// Minimum number of clean pages that are evicted together, so that one fence serves all of them.
 const MIN_EVICTED: u32 = 32;
-/// Number of flush rounds after which space must be available; more indicate a bug, or a drive that does not
-/// keep its promises.
+/// Number of flush rounds after which pages must be free. More rounds indicate a bug, or a drive that does not store
+/// what it acknowledged.
 const MAX_FLUSH_ROUNDS: u32 = 1 << 20;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the number of data blocks in use, including reserved blocks; a block on both devices counts
+    /// Returns the number of data blocks in use, including reserved blocks. A block that is on both devices counts
     /// once.
     pub fn used_blocks(&self) -> u64 {
         let states = [State::Clean, State::Dirty, State::Kept];
@@ -38,8 +40,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         u64::from(pages) + self.reserved_blocks + self.extents.valid_blocks() - u64::from(self.pages.copies())
     }
 
-    /// Returns the maximum number of data blocks: the extents except the reserve, the pages that may stay
-    /// dirty, and the kept pages.
+    /// Returns the maximum number of data blocks: the blocks of all extents except the reserve, the pages that may
+    /// stay dirty, and the kept pages.
     pub fn capacity_blocks(&self) -> u64 {
         blocks_of(self.extents.usable() - self.reserved_extents())
             + u64::from(self.allowed_dirty_pages())
@@ -51,27 +53,27 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         reserved_extents(usable, self.superblock.reserve_permille).min(usable)
     }
 
-    /// Returns how many of the wanted blocks files may still get.
+    /// Returns the number of the requested blocks that files may still get.
     pub(super) fn allowed_blocks(&self, requested: u64) -> u64 {
         requested.min(self.capacity_blocks().saturating_sub(self.used_blocks()))
     }
 
-    /// Returns the number of pages that metadata may still take.
+    /// Returns the number of further pages that metadata may take.
     pub fn free_metadata_pages(&self) -> u32 {
         let available =
             if self.superblock.placement.updates_in_place() { MIN_FIXED_DATA_PAGES } else { MIN_DATA_PAGES };
         self.pages.data_pages().saturating_sub(available)
     }
 
-    /// Returns the number of blocks that data may still use and that pointers can address: each page of
-    /// pointers addresses 512 blocks.
+    /// Returns the number of further blocks that data may use and that pointers can address: each pointer page
+    /// addresses 512 blocks.
     pub fn available_blocks(&self) -> u64 {
         let free = self.capacity_blocks().saturating_sub(self.used_blocks());
         free.min(u64::from(self.free_metadata_pages()) * POINTERS_PER_BLOCK)
     }
 
-    /// Returns the number of files that still fit, if `free_inodes` inodes are free. Each file takes a
-    /// directory entry in a new block and, once the free inodes are used up, an inode on a new page.
+    /// Returns the number of files that still fit, if `free_inodes` inodes are free. Each file takes a directory
+    /// entry in a new block and, after the free inodes are used up, an inode on a new inode page.
     pub fn available_files(&self, free_inodes: u64) -> u64 {
         let (per_page, pages) =
             (BLOCK_BYTES as u64 / SMALLEST_ENTRY_BYTES, u64::from(self.free_metadata_pages()));
@@ -86,12 +88,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         files.min(u64::from(self.region.areas.inode_number_limit()))
     }
 
-    /// Fails if metadata cannot take `pages` more pages without starving data.
+    /// Fails if metadata cannot take `pages` more pages without leaving too few for data.
     pub(super) fn check_room_for_metadata(&self, ino: Ino, pages: u32) -> Result<()> {
         if self.free_metadata_pages() < pages {
             return Err(Error::NoSpace("the NVRAM is full of directories, attributes and pointers"));
         }
-        // Pages for snapshots are exempt: otherwise nothing that a snapshot must keep could be removed.
+        // Pages for snapshots are exempt: otherwise, no content that a snapshot must keep could be removed.
         if !is_kept(ino) && self.used_blocks() >= self.capacity_blocks() {
             return Err(Error::NoSpace(FULL_OF_DATA));
         }
@@ -103,8 +105,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.pages.data_pages().saturating_sub(NEVER_DIRTY_PAGES)
     }
 
-    /// Returns the number of dirty pages above which flushing begins, for a dirty list of this length. It
-    /// is at least an extent below the maximum; otherwise, with a small NVRAM, flushing would begin only
+    /// Returns the number of dirty pages above which flushing begins, for a dirty list of this length. It is at least
+    /// an extent below the maximum number of dirty pages. Otherwise, with a small NVRAM, flushing would begin only
     /// when a write has to wait for it.
     pub(super) fn high_watermark(&self, dirty_list: u32) -> u32 {
         share_of(dirty_list, self.options.flush_above)
@@ -116,7 +118,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         share_of(dirty_list, self.options.flush_below).min(self.high_watermark(dirty_list))
     }
 
-    /// Ensures that `count` pages are free, and that as many may become dirty.
+    /// Ensures that `count` pages are free, and that `count` more pages may become dirty.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if neither eviction nor flushing frees enough pages.
@@ -141,14 +143,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::Wait`].
     pub(super) fn wait_for_room(&mut self, count: u32) -> Result<()> {
         let max = self.max_dirty_pages();
-        // A larger request is written in pieces, each of which makes room for the next.
+        // A larger request is written in pieces, each of which frees pages for the next one.
         if self.pages.count(State::Dirty) + count.min(max / 2) <= max {
             return Ok(());
         }
         if self.reads.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
     }
 
-    /// Like [`Store::make_room`], but without flushing, for pages that only serve as a cache; returns true
+    /// Does what [`Store::make_room`] does, but without flushing, for pages that only serve as a cache. Returns true
     /// if `count` pages are free.
     pub(super) fn make_room_for_cache(&mut self, count: u32) -> Result<bool> {
         if self.pages.count(State::Free) < count {
@@ -157,7 +159,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.pages.count(State::Free) >= count)
     }
 
-    /// Evicts up to `count` of the coldest clean pages: their inodes point to the SSD again.
+    /// Evicts up to `count` of the coldest clean pages: the pointers of their files lead to the SSD again.
     pub(super) fn evict(&mut self, count: u32) -> Result<()> {
         let (mut victims, mut turns): (Vec<PageId>, Vec<(usize, u64)>) = Default::default();
         let mut coldest = self.pages.eviction_order();
@@ -210,17 +212,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.valid_blocks()
     }
 
-    /// Returns the extents needed for the valid blocks divided by the extents in use; 1 if none is in use.
+    /// Returns the number of extents that the valid blocks would fill, divided by the number of extents in use; 1 if
+    /// no extent is in use.
     pub fn extent_fill(&self) -> f64 {
         self.extents.fill()
     }
 
-    /// Returns the number of SSD extents by number of valid blocks.
+    /// Returns the number of SSD extents for each number of valid blocks.
     pub fn extent_histogram(&self) -> Vec<u32> {
         self.extents.histogram()
     }
 
-    /// Recounts the blocks of each inode at their locations, and the reserved blocks.
+    /// Recounts the blocks of each inode, and the reserved blocks.
     fn check_inodes(&self) -> std::result::Result<(), String> {
         let mut reserved = 0;
         for ino in std::iter::once(INODES).chain(self.region.inos()) {
@@ -267,7 +270,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Recounts everything and compares it with the maintained counts.
     ///
     /// # Errors
-    /// An inconsistency, which is a bug.
+    /// A description of the first inconsistency, which is a bug.
     pub fn check(&self) -> std::result::Result<(), String> {
         let mut by_state = [0; State::ALL.len()];
         let mut copies = 0;

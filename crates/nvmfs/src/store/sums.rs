@@ -1,9 +1,9 @@
-//! Checksums of metadata: of each inode, and of each page of pointers, directory entries, attributes or a
-//! link's target.
+//! Checksums of metadata: each inode has one, and each page of pointers, directory entries, attributes or a link's
+//! target.
 //!
-//! An atomic update changes checksums together with the content. All other changes of metadata are word by
-//! word: a note on NVRAM marks the unit as changing first, and checksums are computed later, many at once.
-//! After a power cut, units with a note get the checksum of their current content.
+//! An atomic update changes checksums together with the content. All other changes of metadata are made word by word:
+//! a note on NVRAM first marks the unit as changing, and checksums are computed later, for many units together. After
+//! a power cut, units with a note get the checksum of their current content.
 
 use super::change_notes::{ChangeNotes, Unit};
 use super::pages::{State, state_of};
@@ -15,7 +15,7 @@ use crate::layout::{
 };
 use crate::nvram::Nvram;
 
-/// Minimum number of units whose checksums are computed together, so that one fence serves them all.
+/// Minimum number of units whose checksums are computed together, so that one fence serves all of them.
 const MIN_SUMMED_UNITS: usize = ChangeNoteWords::COUNT / 2;
 
 fn word_at(slot: usize) -> usize {
@@ -28,7 +28,7 @@ impl<N: Nvram> Region<N> {
         self.notes.is_checked
     }
 
-    /// True if the checksum of a unit is valid, or the unit is noted as changing and has none.
+    /// True if the checksum of a unit is valid, or if the unit is noted as changing and has no checksum.
     pub fn has_valid_checksum(&self, unit: Unit) -> bool {
         if !self.notes.is_checked {
             return true;
@@ -39,15 +39,14 @@ impl<N: Nvram> Region<N> {
         self.notes.has(unit) || self.half(self.sum_at(unit)) == self.sum_of(unit)
     }
 
-    /// Marks a unit as damaged, which preserves its wrong checksum; returns true if it was not marked
+    /// Marks a unit as damaged, so that its wrong checksum is not updated; returns true if the unit was not marked
     /// before.
     pub(super) fn set_damaged(&mut self, unit: Unit) -> bool {
         self.notes.set(unit, true);
         self.notes.damaged.insert(unit)
     }
 
-    /// Notes that metadata at `at` is going to be changed word by word; the note is durable after the next
-    /// fence.
+    /// Notes that metadata at `at` will be changed word by word; the note is durable after the next fence.
     pub fn note_changing(&mut self, at: usize) {
         if self.notes.is_checked
             && let Some(unit) = self.unit_of(at)
@@ -56,13 +55,14 @@ impl<N: Nvram> Region<N> {
             if self.has_valid_checksum(unit) {
                 self.note_unit(unit);
             } else {
-                // The wrong checksum is preserved.
+                // The wrong checksum is not updated.
                 self.set_damaged(unit);
             }
         }
     }
 
-    /// Like [`Region::note_changing`], for a page that no pointer leads to; its old content does not matter.
+    /// Does what [`Region::note_changing`] does, for a page to which no pointer leads; its old content does not
+    /// matter.
     pub fn note_new_page(&mut self, page: PageId) {
         let unit = Unit::Page(page);
         if !self.notes.is_checked {
@@ -95,7 +95,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Called before a word of metadata is changed: its note must be durable.
+    /// Called before a word of metadata is changed, because its note must be durable first.
     pub(super) fn before_change(&mut self, at: usize) {
         self.note_changing(at);
         if self.notes.is_unsafe {
@@ -103,7 +103,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Computes the checksums of the units noted first, and removes their notes.
+    /// Computes the checksums of the `count` units that were noted first, and removes their notes.
     fn update_checksums(&mut self, count: usize) {
         let count = count.min(self.notes.used.len());
         let summed: Vec<(usize, Unit)> = self.notes.used.drain(..count).collect();
@@ -174,13 +174,13 @@ impl<N: Nvram> Region<N> {
         self.notes = ChangeNotes::new(&self.areas, self.notes.is_checked);
     }
 
-    /// Starts checksums of metadata.
+    /// Enables checksums of metadata.
     pub(super) fn enable_checksums(&mut self) {
         self.notes.is_checked = true;
         self.recompute_checksums();
     }
 
-    /// Recomputes the checksums of noted units, after a power cut.
+    /// Recomputes the checksums of noted units after a power cut.
     pub(super) fn recompute_noted_checksums(&mut self) {
         if has_no_notes(self.bytes()) {
             return;
@@ -215,8 +215,8 @@ pub(super) fn has_no_notes(bytes: &[u8]) -> bool {
     bytes[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].iter().all(|byte| *byte == 0)
 }
 
-/// Returns the checksum of a data block. It includes the file and the block number, so a block of another file
-/// or another position does not match.
+/// Returns the checksum of a data block. It covers the file and the block number, so a block of another file or with
+/// another number does not match.
 pub fn data_sum(ino: Ino, block: u32, content: &[u8]) -> u32 {
     let owner = u64::from(ino.0) | u64::from(block) << 32;
     let mut hasher = crc32fast::Hasher::new_with_initial(crc32fast::hash(&owner.to_le_bytes()));

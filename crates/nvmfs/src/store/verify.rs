@@ -1,4 +1,4 @@
-//! Verification of data on the SSD against its checksums: on reads, on moves, and for all data at once.
+//! Verification of data on the SSD against its checksums: when it is read, when it is moved, or all data in one pass.
 
 use super::Store;
 use super::extents;
@@ -27,8 +27,8 @@ impl ChecksummedBlock {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Verifies the checksum of a block of a file that was read from the SSD; `sum_of` computes it for an
-    /// owner.
+    /// Verifies the checksum of a file block that was read from the SSD; `sum_of` computes the checksum that the
+    /// block has for a given owner.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the checksum does not match.
@@ -52,7 +52,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(Error::Damaged(summed.to_string()))
     }
 
-    /// Returns the valid blocks of an extent, if they have checksums.
+    /// Returns the valid blocks of an extent with their checksums; empty if blocks have no checksums.
     pub(super) fn summed_blocks(&self, extent: u32) -> Vec<ChecksummedBlock> {
         if !self.region.areas.has_sums() {
             return Vec::new();
@@ -91,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Reads blocks; returns those whose checksum does not match.
+/// Reads blocks; returns those with a wrong checksum.
 pub(super) fn mismatched_blocks<S: Ssd>(
     ssd: &S,
     blocks: &[ChecksummedBlock],

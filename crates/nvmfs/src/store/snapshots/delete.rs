@@ -1,7 +1,7 @@
-//! Deletion of a snapshot: blocks that an older snapshot needs are passed down to it; the other blocks are freed. The
-//! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next
-//! mount continues. Between steps the file system is usable, and the snapshot being deleted still records
-//! changes while an older snapshot needs them.
+//! Deletion of a snapshot: blocks that an older snapshot needs are moved to it; the other blocks are freed. The
+//! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next mount
+//! continues the deletion. Between steps, the file system is usable, and the snapshot that is being deleted still
+//! records changes while an older snapshot needs them.
 
 use super::super::Store;
 use super::super::region::Changes;
@@ -10,14 +10,14 @@ use crate::layout::{Field, INODE_BYTES, KeptMode, MAX_FILE_BLOCKS, PageId, Snaps
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Cost of a kept inode in blocks, in addition to its own blocks.
+/// Cost of a kept inode in units of blocks, in addition to the blocks of its file.
 const INODE_COST: u64 = 16;
 
-/// Budget of a step.
+/// Budget of a deletion step.
 pub(super) struct DeletionBudget {
-    /// Total number of blocks to free or pass down in the step.
+    /// Number of blocks that the step may free or move to an older snapshot.
     blocks: u64,
-    /// Remaining number of blocks.
+    /// Part of this number that remains.
     remaining: u64,
 }
 
@@ -26,7 +26,7 @@ impl DeletionBudget {
         self.remaining == 0
     }
 
-    /// Deducts blocks that were freed or passed down.
+    /// Deducts blocks that were freed or moved to an older snapshot.
     pub fn take(&mut self, blocks: u64) {
         self.remaining = self.remaining.saturating_sub(blocks);
     }
@@ -53,9 +53,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.iter().filter(|one| one.record.is_being_deleted).count()
     }
 
-    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no space. A
-    /// step may exceed `blocks` if there is no space for a page of pointers: then everything below one
-    /// pointer of the inode is passed down at once.
+    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no free space. If there
+    /// is no free space for a pointer page, a step may exceed `blocks`: everything below one pointer of the inode is
+    /// then moved at once.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -68,17 +68,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if budget.is_exhausted() {
                 return Ok(true);
             }
-            // Some progress is made even with a small remaining budget.
+            // Each call makes some progress, even with a small budget.
             self.delete_step(number, &mut budget)?;
             budget.take(INODE_COST);
         }
     }
 
-    /// Frees or passes down one page of kept inodes, as far as the budget allows.
+    /// Frees one inode page of a deleted snapshot, or moves it to an older snapshot, as far as the budget allows.
     fn delete_step(&mut self, number: usize, budget: &mut DeletionBudget) -> Result<()> {
         let tree = self.snapshots[number].tree;
         let older = number.checked_sub(1).map(|older| self.snapshots[older].tree);
-        // From the end, so that freed parts are not walked again.
+        // The last page comes first, so that freed parts of the tree are not walked again.
         let Some(last) = self.region.last_block(tree, MAX_FILE_BLOCKS)? else {
             // The remaining tree contains no blocks.
             self.remove_blocks(tree, 0, u64::MAX)?;
@@ -94,14 +94,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         from.map_or(Ok(()), |from| self.free_records(tree, from, budget))
     }
 
-    /// Returns the page of kept inodes that a pointer leads to.
+    /// Returns the inode page to which a pointer leads.
     fn page_at(&self, at: usize) -> Result<PageId> {
         self.region
             .pointer_page(at)?
             .ok_or_else(|| Error::Damaged("a snapshot keeps nothing where it should".into()))
     }
 
-    /// Frees everything that a page of a snapshot keeps, and the page.
+    /// Frees everything that an inode page of a snapshot keeps, and then the page.
     fn free_records(&mut self, tree: Ino, at: usize, budget: &mut DeletionBudget) -> Result<()> {
         let page = self.page_at(at)?;
         for (record, kept) in self.region.records_in(page) {
@@ -114,7 +114,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_metadata_page(tree, page)
     }
 
-    /// Frees everything kept of an inode, from the last block; returns true when done.
+    /// Frees everything that is kept for an inode, beginning with the last block; returns true when done.
     fn free_record_content(&mut self, at: usize, kept: Ino, budget: &mut DeletionBudget) -> Result<bool> {
         let inode = self.region.kept_inode(at);
         if !inode.is_inline_link() {
@@ -147,7 +147,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Passes the inodes of a page that an older snapshot lacks down to it; returns true when done.
+    /// Moves those inodes of a page to an older snapshot that it lacks; returns true when done.
     fn merge_records(&mut self, from: usize, to: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let (from, to) = (self.page_at(from)?, self.page_at(to)?);
         for (at, kept) in self.region.records_in(from) {
@@ -176,7 +176,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// True if everything kept of an inode can be passed down in one step.
+    /// True if everything that is kept for an inode can be moved in one step.
     fn fits_in_step(&self, at: usize, kept: Ino, blocks: u64) -> Result<bool> {
         if self.region.kept_inode(at).is_inline_link() {
             return Ok(true);
@@ -185,8 +185,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(last.is_none_or(|last| last < blocks / 4))
     }
 
-    /// Creates a copy of the inode in the older snapshot that still refers to the newer one for the rest,
-    /// which can then be passed down gradually.
+    /// Creates a copy of the inode in the older snapshot. The copy still refers to the newer snapshot for missing
+    /// blocks, which can then be moved gradually.
     fn begin_record(&mut self, from_at: usize, to_at: usize) {
         let inode = self.region.kept_inode(from_at);
         let mut changes = Changes::default();
@@ -210,8 +210,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         locations.into_iter().try_for_each(|location| self.transfer(from, to, location))
     }
 
-    /// Merges an inode that both snapshots keep. The older one has what changed between the snapshots; the
-    /// newer one has the rest, which is passed down. Returns true when done.
+    /// Merges an inode that both snapshots keep. The older snapshot has the content that changed between the
+    /// snapshots; the newer one has the remaining content, which is moved to the older one. Returns true when done.
     fn merge_record(&mut self, from_at: usize, to_at: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         if !self.region.kept_inode(from_at).is_inline_link() && !self.move_step(from, to, budget)? {

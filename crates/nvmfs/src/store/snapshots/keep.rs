@@ -1,4 +1,4 @@
-//! Preservation of old content for the newest snapshot, before its first change.
+//! Preservation of old content for the newest snapshot, before the content first changes.
 
 use super::super::Store;
 use super::super::pages;
@@ -11,22 +11,22 @@ use crate::layout::{
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Maximum number of pages that an operation may need for a snapshot: four inodes and four directory blocks,
-/// each with three pages of pointers, and as many again for what the operation itself creates.
+/// Maximum number of pages that an operation needs for a snapshot: four inodes and four directory blocks, each with
+/// three pointer pages, and the same number again for what the operation creates.
 const MAX_KEPT_PAGES: u32 = 64;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the tree of the snapshot that records changes: the newest. `None` if the only snapshot is
-    /// being deleted.
+    /// Returns the tree of the snapshot that records changes, which is the newest one. Returns `None` if the only
+    /// snapshot is being deleted.
     pub(in crate::store) fn recording_tree(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
         (!newest.record.is_being_deleted || self.snapshots.len() > 1).then_some(newest.tree)
     }
 
-    /// Ensures that an operation can preserve the metadata that it changes.
+    /// Ensures that there is free space to preserve the metadata that an operation will change.
     ///
     /// # Errors
-    /// [`Error::NoSpace`], before anything was changed.
+    /// [`Error::NoSpace`]; nothing was changed.
     pub fn prepare_to_keep(&mut self) -> Result<()> {
         if self.recording_tree().is_none() {
             return Ok(());
@@ -66,8 +66,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the inode number under which the newest snapshot keeps a file's old blocks, if it does;
-    /// makes room for preserving the inode.
+    /// Returns the inode number under which the newest snapshot keeps old blocks of a file, if it does. Makes free
+    /// pages for preserving the inode.
     pub(in crate::store) fn keeper_with_room(&mut self, ino: Ino) -> Result<Option<Ino>> {
         if self.recording_tree().is_none() || is_kept(ino) {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.region.record_of(tree, ino)?.is_some_and(|at| self.region.kept_mode(at).is_present()))
     }
 
-    /// Like [`Store::keeper_with_room`], when room was already made. Preserves the inode if necessary.
+    /// Does what [`Store::keeper_with_room`] does, after free pages were made. Preserves the inode if necessary.
     pub(in crate::store) fn keeper(&mut self, ino: Ino) -> Result<Option<Ino>> {
         let Some(tree) = self.recording_tree().filter(|_| ino != INODES && !is_kept(ino)) else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(inode.kind().is_some().then(|| self.region.areas.kept_inode(at)))
     }
 
-    /// Returns the offset at which a snapshot is to keep an inode.
+    /// Returns the offset at which a snapshot will keep an inode.
     fn make_record(&mut self, tree: Ino, ino: Ino) -> Result<usize> {
         let number = ino.0 / INODES_PER_PAGE;
         let at = self.make_pointer(tree, number.into())?;
@@ -127,8 +127,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.fence();
     }
 
-    /// Returns the offset at which the pointer to a block that is about to change is to be kept; `None` if
-    /// it is already kept.
+    /// Returns the offset of the snapshot's pointer for a block that is about to change; `None` if the snapshot
+    /// already keeps the block.
     pub(in crate::store) fn pointer_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
         let at = self.make_pointer(kept, block)?;
         Ok((self.region.word(at) == 0).then_some(at))
@@ -194,13 +194,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the first word of a kept inode with some bits set and other bits cleared.
+    /// Returns the first word of a kept inode with the bits `set` set and the bits `clear` cleared.
     pub(super) fn kept_word(&self, at: usize, set: u32, clear: u32) -> u64 {
         (self.region.word(at) | u64::from(set)) & !u64::from(clear)
     }
 
-    /// Releases a page of attributes that its file no longer points to: passes it to a snapshot that needs
-    /// it, or frees it.
+    /// Releases a page of attributes to which its file no longer points: moves it to a snapshot that needs it, or
+    /// frees it.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -230,7 +230,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees the inode of a file without blocks; the snapshot has taken over what it needs.
+    /// Frees the inode of a file without blocks, after the snapshot has taken over the blocks that it needs.
     pub(crate) fn free_inode(&mut self, ino: Ino) -> Result<()> {
         let mode_at = self.region.field(ino, Field::Mode)?;
         match self.keeper(ino)? {

@@ -1,17 +1,17 @@
-//! Snapshots: earlier states of the file system, kept next to the live state.
+//! Snapshots: earlier states of the file system, kept together with the live state.
 //!
-//! A snapshot is created by recording that it exists. From then on, old content is preserved before its first
-//! change. Inodes and directory blocks are copied. A data block is passed to the snapshot by changing two
-//! pointers atomically. A location belongs to exactly one pointer, of the file or of a snapshot, so code that
-//! moves, flushes, verifies or frees blocks need not know about snapshots.
+//! A snapshot is created by recording that it exists. From then on, old content is preserved before it first changes.
+//! Inodes and directory blocks are copied. A data block is transferred to the snapshot by changing two pointers
+//! atomically. A location belongs to exactly one pointer, either of a file or of a snapshot. So code that moves,
+//! flushes, verifies or frees blocks need not know about snapshots.
 //!
-//! Content that a snapshot lacks did not change before the next snapshot, so it is looked up in the next one,
-//! and finally in the live file system. Therefore only the newest snapshot records changes. When a snapshot is
-//! deleted, the next older one takes over what it lacks.
+//! Content that a snapshot lacks did not change before the next newer snapshot, so it is looked up there, and finally
+//! in the live file system. Therefore only the newest snapshot records changes. When a snapshot is deleted, the next
+//! older snapshot takes over the content that it lacks.
 //!
-//! A snapshot has a tree of pointers like a file. Its blocks are pages of inodes, indexed by inode number, and
-//! each inode has a tree of the kept blocks. The pages are ordinary metadata pages with checksums. The number
-//! of a kept inode encodes its location.
+//! A snapshot has a tree of pointers like a file. Its blocks are inode pages, indexed by inode number, and each inode
+//! has a tree of the kept blocks. The pages are ordinary metadata pages with checksums. The number of a kept inode
+//! encodes its location.
 
 mod delete;
 mod keep;
@@ -37,15 +37,15 @@ use std::ops::Range;
 /// Snapshot in an open store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Stored record of the snapshot.
+    /// Record of the snapshot on NVRAM.
     pub record: SnapshotRecord,
-    /// Inode number of its tree.
+    /// Inode number of the tree of the snapshot.
     pub(in crate::store) tree: Ino,
-    /// View number; not reused while the store is open.
+    /// View number, which is not reused while the store is open.
     pub(in crate::store) view: u32,
 }
 
-/// True if an inode number denotes an inode kept by a snapshot.
+/// True if an inode number denotes an inode that a snapshot keeps.
 pub(super) fn is_kept(ino: Ino) -> bool {
     ino.0 >= FIRST_KEPT_INODE
 }
@@ -59,7 +59,7 @@ impl<N: Nvram> Region<N> {
         Ino(number.wrapping_mul(INODES_PER_PAGE).wrapping_add((ino.0 - FIRST_KEPT_INODE) % INODES_PER_PAGE))
     }
 
-    /// Returns the mode word with flags of a kept inode.
+    /// Returns the mode and the flags of a kept inode.
     pub(in crate::store) fn kept_mode(&self, at: usize) -> KeptMode {
         KeptMode(self.half(at))
     }
@@ -95,7 +95,7 @@ impl<N: Nvram> Region<N> {
         at..at + SNAPSHOT_BYTES
     }
 
-    /// Returns the inode kept at an offset, with the mode that it had in the live file system.
+    /// Returns the inode that is kept at an offset, with the mode that it had in the live file system.
     fn kept_inode(&self, at: usize) -> Inode {
         let bytes = self.bytes()[at..at + INODE_BYTES].try_into().expect("an inode");
         let inode = Inode::decode(bytes);
@@ -104,7 +104,7 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the snapshots, oldest first, without those being deleted.
+    /// Returns the snapshots, oldest first, except those being deleted.
     pub fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
         self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_being_deleted)
     }
@@ -114,12 +114,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         !self.snapshots.is_empty()
     }
 
-    /// Returns the number of blocks on both devices used only by snapshots, including pointer blocks.
+    /// Returns the number of blocks on both devices that only snapshots use, including pointer blocks.
     pub fn snapshot_blocks(&self) -> u64 {
         self.snapshot_blocks
     }
 
-    /// Creates a snapshot: one update of its record, regardless of the size of the file system.
+    /// Creates a snapshot by writing its record; the cost does not depend on the size of the file system.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an invalid name; [`Error::Exists`]; [`Error::NoSpace`] if the maximum number
@@ -146,13 +146,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Adds a snapshot, newer than all existing snapshots.
+    /// Adds a snapshot, which is newer than all existing snapshots.
     pub(super) fn add_snapshot(&mut self, record: SnapshotRecord, tree: Ino) {
         self.last_view += 1;
         self.snapshots.push(Snapshot { record, tree, view: self.last_view });
     }
 
-    /// Returns the page of snapshot records that a word after the superblock refers to.
+    /// Returns the page of snapshot records to which a word behind the superblock refers.
     fn record_page(&self, slot: usize) -> Option<PageId> {
         let number = checked_number(self.region.word(page_word(slot)))?.checked_sub(1)?;
         u32::try_from(number).ok().filter(|page| *page < self.region.areas.pages).map(PageId)
@@ -180,7 +180,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.region.areas.page(page))
     }
 
-    /// Removes the record of a snapshot, and its page if that becomes empty.
+    /// Removes the record of a snapshot, and its page if the page becomes empty.
     fn forget_snapshot(&mut self, number: usize) -> Result<()> {
         let removed = self.snapshots.remove(number);
         let range = self.region.snapshot_range(removed.tree);
@@ -190,7 +190,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.drop_empty_record_pages()
     }
 
-    /// Frees pages without snapshot records; also called after a power cut.
+    /// Frees record pages that contain no record; also called after a power cut.
     pub(super) fn drop_empty_record_pages(&mut self) -> Result<()> {
         for slot in 0..SnapshotPages::COUNT {
             if let Some(page) = self.record_page(slot)
@@ -204,7 +204,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the pages of kept inodes in the tree of a snapshot, with their numbers.
+    /// Returns the inode pages in the tree of a snapshot, with their numbers.
     fn pages_of_records(&self, tree: Ino) -> Result<Vec<(u64, PageId)>> {
         let mut pages = Vec::new();
         let mut next = 0;
@@ -224,8 +224,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.iter().try_fold(pages as u64, |count, one| Ok(count + self.blocks_below(one.tree)?))
     }
 
-    /// Returns the number of blocks that belong to a snapshot, including pointer blocks: an upper bound of
-    /// what deleting it frees.
+    /// Returns the number of blocks that belong to a snapshot, including pointer blocks. It is an upper bound on the
+    /// number that deleting the snapshot frees.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].
@@ -255,7 +255,7 @@ pub(super) fn page_word(slot: usize) -> usize {
     SnapshotPages::AT + 8 * slot
 }
 
-/// Repairs a word with a single flipped bit; returns 0 if that is not the damage.
+/// Repairs a word with a single flipped bit; returns 0 if the damage is different.
 pub(super) fn repaired_word(word: u64) -> u64 {
     let mut one_off = (0..64).map(|bit| word ^ 1 << bit);
     one_off.find(|other| checked_number(*other).is_some()).unwrap_or(0)

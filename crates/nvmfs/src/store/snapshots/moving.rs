@@ -1,5 +1,5 @@
-//! Transfer of blocks from a file to a snapshot, and from a snapshot to an older one: pointers change, and
-//! nothing is copied.
+//! Transfer of blocks from a file to a snapshot, or from a snapshot to an older one: pointers change, and no data is
+//! copied.
 
 use super::super::Store;
 use super::super::extents;
@@ -14,14 +14,14 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Range of blocks to be transferred, with source and destination.
+/// Range of blocks to transfer, with source and destination.
 pub(super) struct BlockMove {
     pub from: Ino,
     pub to: Ino,
     pub blocks: Range<u64>,
 }
 
-/// Source and destination pointer of trees that start at the same block.
+/// Source and destination pointers of two trees that start at the same block.
 #[derive(Clone, Copy)]
 struct PointerPair {
     from: usize,
@@ -31,7 +31,7 @@ struct PointerPair {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Transfers the ownership of a location; the change of the pointers must be durable.
+    /// Transfers the ownership of a location after the change of the pointers is durable.
     pub(in crate::store) fn transfer(&mut self, from: Ino, to: Ino, location: BlockLocation) -> Result<()> {
         match location {
             BlockLocation::Hole | BlockLocation::Absent => return Ok(()),
@@ -51,8 +51,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.count_blocks(to, 1, 0)
     }
 
-    /// Transfers blocks of a file or snapshot to a snapshot. Blocks that the destination already has are
-    /// kept there, and the source's are freed.
+    /// Transfers blocks from a file or a snapshot to a snapshot. If the destination already has a block, it keeps
+    /// that block, and the block of the source is freed.
     ///
     /// # Errors
     /// [`Error::Damaged`], also if pointer blocks on the path to the start or end of the range are missing.
@@ -84,9 +84,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Returns the range of blocks to transfer together with `block`: those under the same pointer block,
-    /// once the path to it exists in the destination. If there is no space for that path, returns all
-    /// blocks under the same pointer of the inode.
+    /// Returns the range of blocks to transfer together with `block`: the blocks under the same pointer block, if the
+    /// destination has or gets the path to it. If there is no free space for that path, returns all blocks under the
+    /// same pointer of the inode.
     fn range_to_move(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= block).expect("the first begins with 0");
@@ -154,8 +154,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// Turns blocks of a file into holes and passes the blocks to a snapshot; `Store::prepare_removal` must
-    /// have been called.
+    /// Turns blocks of a file into holes and transfers the blocks to a snapshot; `Store::prepare_removal` must have
+    /// been called.
     pub(in crate::store) fn remove_and_keep(
         &mut self,
         ino: Ino,
@@ -166,9 +166,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.move_blocks(&BlockMove { from: ino, to: kept, blocks })
     }
 
-    /// Passes a page of kept inodes to an older snapshot, together with as much of the surrounding tree as
-    /// the older one lacks. Returns `None` if that was all, otherwise the two pointers to the pages that
-    /// both have.
+    /// Transfers an inode page to an older snapshot, together with the part of the surrounding tree that the older
+    /// snapshot lacks. Returns `None` if the transfer is complete; otherwise both snapshots have such a page, and the
+    /// pointers to the two pages are returned.
     pub(super) fn pass_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
         let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
         let slot =

@@ -1,4 +1,4 @@
-//! Mount of a snapshot: rolls a copy of the NVRAM back to the snapshot. The SSD is only read.
+//! Mount of a snapshot: a copy of the NVRAM is rolled back to the snapshot. The SSD is only read.
 
 use super::super::epoch::PairRule;
 use super::super::map::slot_start;
@@ -16,10 +16,10 @@ use crate::ssd::Ssd;
 use std::sync::Arc;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Opens a snapshot for reading. `nvram` must be a private copy, since it is modified.
+    /// Opens a snapshot for reading. `nvram` must be a private copy, because this function modifies it.
     ///
     /// # Errors
-    /// Devices that do not hold a file system or this snapshot; damage that needs fsck.
+    /// Devices that do not hold a file system or not this snapshot; damage that needs fsck.
     pub fn open_snapshot(
         nvram: N,
         ssd: Arc<S>,
@@ -49,8 +49,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, OpenReport { was_closed: found.was_closed, scan }))
     }
 
-    /// Rolls the file system back to one snapshot after the other, newest first, and calls `each` with the
-    /// name and the state of each. Checksums of pages are not updated.
+    /// Rolls the file system back to each of its snapshots in turn, newest first, and calls `each` with the name and
+    /// the state of each snapshot. Checksums of pages are not updated.
     ///
     /// # Errors
     /// Errors of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
@@ -68,7 +68,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Replaces current content by the content that a snapshot keeps.
+    /// Replaces the current content by the content that a snapshot keeps.
     fn roll_back(&mut self, tree: Ino) -> Result<()> {
         for (number, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Replaces pointers and everything below them by those that a snapshot keeps.
+    /// Replaces pointers, and everything below them, by those that a snapshot keeps.
     fn roll_back_pointers(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
         let kept = self.region.word(kept_at);
         if kept == 0 {
