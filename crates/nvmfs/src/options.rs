@@ -128,8 +128,8 @@ impl Default for Options {
             caching: Caching::default(),
             write_out_share: None,
             recycle_fragmentation: 0.1,
-            // Cleaning starts late: the longer it waits, the fewer valid blocks remain in the
-            // extents that it empties.
+            // Recycling starts late: the longer it waits, the fewer valid blocks remain in the extents that it
+            // empties.
             recycle_free: 0.02,
             grouping: Grouping::default(),
             trim: true,
@@ -185,10 +185,10 @@ impl Options {
         }
     }
 
-    /// Checks the settings against a placement.
+    /// Checks that the settings are compatible with a placement.
     ///
     /// # Errors
-    /// `caching` other than write-back with a placement that does not update blocks of the SSD in place.
+    /// A `caching` other than write-back with a placement that does not update blocks of the SSD in place.
     pub fn check_for(&self, placement: PlacementKind) -> Result<(), OptionError> {
         if self.caching == Caching::WriteBack || placement.updates_in_place() {
             return Ok(());
@@ -219,7 +219,8 @@ impl Format {
     }
 }
 
-/// Returns the number of extents kept free for cleaning: `permille` of the usable extents, at least four.
+/// Returns the number of extents that are kept free for cleaning: `permille` thousandths of the usable extents, at
+/// least four.
 pub(crate) fn reserved_extents(usable: u32, permille: u16) -> u32 {
     (u64::from(usable) * u64::from(permille)).div_ceil(1000).max(4) as u32
 }

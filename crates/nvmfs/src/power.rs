@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use wearwell_base::seed::random_below;
 
-/// Power supply of a simulated machine; clones are handles of the same supply.
+/// Power source of a simulated machine; clones are handles of the same power source.
 ///
-/// Every store, write-back and fence of the NVRAM and every write, trim and flush of the SSD is an event.
-/// Events of all devices are counted together, so a cut happens at one moment for all of them. After the cut,
-/// nothing more reaches the devices. Code that keeps running still sees its own stores and writes and does not
-/// notice the cut.
+/// Every store, write-back and fence of the NVRAM and every write, trim and flush of the SSD is an event. Events of
+/// all devices are counted together, so a cut happens at one moment for all devices. After the cut, no event changes
+/// the devices. Code that still runs sees its stores and writes and does not notice the cut.
 #[derive(Clone, Debug)]
 pub struct PowerSource(Arc<State>);
 
@@ -24,7 +23,7 @@ struct State {
 }
 
 impl PowerSource {
-    /// Returns a supply that stays on until it is cut.
+    /// Returns a power source that stays on until it is cut.
     pub fn new() -> Self {
         PowerSource(Arc::new(State {
             events: AtomicU64::new(0),
@@ -33,7 +32,7 @@ impl PowerSource {
         }))
     }
 
-    /// Cuts the power as soon as `event` events have taken effect, counted since [`PowerSource::new`].
+    /// Cuts the power after `event` events have taken effect, counted since [`PowerSource::new`].
     pub fn cut_at(&self, event: u64) {
         self.0.limit.store(event, SeqCst);
     }
@@ -53,7 +52,7 @@ impl PowerSource {
         self.0.events.load(SeqCst).min(self.0.limit.load(SeqCst))
     }
 
-    /// Returns the number of fences and flushes among the events: the only points at which data becomes
+    /// Returns the number of fences and flushes among the events, which are the only points at which data becomes
     /// durable.
     pub fn persistence_points(&self) -> u64 {
         self.0.points.load(SeqCst)
@@ -81,23 +80,23 @@ impl Default for PowerSource {
 /// Effect of one crash on the units (lines or blocks) of a device.
 pub(crate) struct CrashEffect<'a, R> {
     random: &'a mut R,
-    /// Number of units, out of 8 that are not mixed, that keep their latest content; the rest revert.
+    /// Of 8 units that are not mixed, the number that keep their latest content; the other units revert.
     latest_in_8: u64,
-    /// Number of units, out of 8, that end as an older version or as a mixture of versions.
+    /// Of 8 units, the number that get an older version or a mixture of versions.
     mixed_in_8: u64,
 }
 
 impl<'a, R: RngCore> CrashEffect<'a, R> {
-    /// Chooses the odds of one crash at random. With fixed even odds for each of hundreds of units, no
-    /// image would ever have lost, or kept, exactly one unit.
+    /// Chooses the odds of one crash at random. With even odds for each of hundreds of units, no crash would ever
+    /// lose, or keep, exactly one unit.
     pub(crate) fn new(random: &'a mut R) -> Self {
         let kept_in_8 = [0, 1, 4, 7, 8][random_below(random, 5) as usize];
         let odd_in_8 = [0, 1, 4][random_below(random, 3) as usize];
         CrashEffect { random, latest_in_8: kept_in_8, mixed_in_8: odd_in_8 }
     }
 
-    /// Turns `unit`, which holds the last durable content, into its content after the crash. `versions`
-    /// lists its contents since then. Parts of `grain` bytes are never torn.
+    /// Turns `unit`, which holds the last durable content, into its content after the crash. `versions` lists the
+    /// contents that the unit has had since then. Aligned parts of `grain` bytes are never torn.
     pub(crate) fn apply<V: AsRef<[u8]>>(&mut self, unit: &mut [u8], versions: &[V], grain: usize) {
         if random_below(self.random, 8) >= self.mixed_in_8 {
             if random_below(self.random, 8) < self.latest_in_8 {

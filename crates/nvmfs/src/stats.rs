@@ -18,8 +18,8 @@ pub struct SnapshotStats {
     pub name: String,
     /// Creation time, ns since 1970.
     pub created_ns: i64,
-    /// Blocks held by the snapshot. When it is deleted, blocks that an older snapshot needs pass to that
-    /// one; the rest becomes free.
+    /// Number of blocks that the snapshot holds. When it is deleted, an older snapshot gets the blocks that it needs;
+    /// the other blocks become free.
     pub blocks: u64,
 }
 
@@ -66,13 +66,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of blocks read by users that were on the SSD.
+    /// Returns the number of blocks read by users that were only on the SSD.
     pub fn read_misses(&self) -> u64 {
         self.read_blocks.saturating_sub(self.read_hits + self.read_holes)
     }
 
-    /// Returns the number of blocks written by users that were on the SSD, including writes refused for
-    /// lack of space.
+    /// Returns the number of blocks written by users that were only on the SSD, including writes refused for lack of
+    /// space.
     pub fn write_misses(&self) -> u64 {
         self.written_blocks.saturating_sub(self.write_hits + self.written_holes)
     }

@@ -1,4 +1,4 @@
-//! ACLs in the model: triples of tag, permissions and number.
+//! ACLs in the model, as triples of tag, permissions and number.
 
 use super::{Body, Inode};
 use crate::api::{ACCESS_ACL, DEFAULT_ACL, Error, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
@@ -45,7 +45,7 @@ fn write(entries: &Entries) -> Vec<u8> {
     value
 }
 
-/// Returns the entries that the permission bits mirror, with their shifts in the mode.
+/// Returns the entries that the permission bits mirror, each with the position of its bits in the mode.
 fn mirrored_entries(entries: &mut Entries) -> impl Iterator<Item = (&mut u16, u32)> {
     let has_mask = entries.iter().any(|entry| entry.0 == MASK);
     entries.iter_mut().filter_map(move |(tag, rights, _)| match *tag {
@@ -62,8 +62,8 @@ fn permission_bits(entries: &mut Entries) -> u32 {
 }
 
 impl Inode {
-    /// Returns the value to be stored for an ACL attribute (`None` if equivalent to permission bits), and
-    /// the resulting permission bits.
+    /// Returns the value to store for an ACL attribute (`None` if the ACL is equivalent to permission bits), and the
+    /// resulting permission bits.
     pub(super) fn acl_to_store(&self, name: &[u8], value: &[u8]) -> Result<(Option<Vec<u8>>, u32)> {
         let mut entries = read(value).ok_or(Error::Invalid("no access control list"))?;
         if matches!(self.body, Body::Symlink(_)) {

@@ -1,8 +1,8 @@
-//! Simple reference file system, for comparison with other file systems.
+//! Simple reference file system, with which other file systems are compared.
 //!
-//! [`ModelFs`] holds everything in maps in memory and implements the documentation of
-//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are
-//! never reused.
+//! [`ModelFs`] holds all data in maps in memory and implements the documentation of
+//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are never
+//! reused.
 
 mod acl;
 mod content;
@@ -106,7 +106,7 @@ impl ModelFs {
         }
     }
 
-    /// Simulates a mount: no file is open, and files without a name are removed.
+    /// Simulates a mount: no file is open, and unlinked files are removed.
     pub fn remount(&mut self) {
         self.inodes.retain(|_, inode| inode.links > 0);
         for inode in self.inodes.values_mut() {
@@ -250,13 +250,13 @@ impl ModelFs {
         Ok(())
     }
 
-    /// Returns the file with a name other than `.` and `..`.
+    /// Returns the file that has this name, which is neither `.` nor `..`.
     fn entry(&self, parent: Ino, name: &[u8]) -> Result<Ino> {
         let slot = self.directory(parent)?.entries.get(name).ok_or(Error::NotFound)?;
         Ok(slot.ino)
     }
 
-    /// Removes a link from a file (a directory loses its only one), and removes the file if it is unused.
+    /// Removes a link from a file and, if the file is then unused, the file. A directory loses its only link.
     fn remove_link(&mut self, ino: Ino, caller: &Caller) -> Result<()> {
         let inode = self.inode_mut(ino)?;
         inode.changed_ns = caller.now_ns;
@@ -278,7 +278,7 @@ impl Directory {
         Self { parent, entries: BTreeMap::new(), next_position: POSITION_AFTER_DOT_DOT + 1 }
     }
 
-    /// Sets the file of a name, replacing an existing entry.
+    /// Sets the file to which a name refers, replacing an existing entry.
     fn insert(&mut self, name: &[u8], ino: Ino) {
         let position = self.next_position;
         let slot = self.entries.entry(name.to_vec()).or_insert(DirectoryEntry { ino, position });

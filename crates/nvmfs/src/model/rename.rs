@@ -63,7 +63,7 @@ impl ModelFs {
         Ok(NamePosition { parent, name, ino })
     }
 
-    /// Fails if `ino` is `into` or an ancestor of it, since a directory cannot move into itself.
+    /// Fails if `ino` is the directory `into` or one of its ancestors, since a directory cannot move into itself.
     fn check_loops(&self, ino: Ino, into: Ino) -> Result<()> {
         let mut at = into;
         loop {
@@ -87,7 +87,7 @@ impl ModelFs {
         }
     }
 
-    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// Checks that the link count of the new parent can grow: a directory from another parent adds a link, unless it
     /// replaces a directory.
     fn check_links(&self, moved: Ino, replaced: Option<Ino>, from: Ino, to: Ino) -> Result<()> {
         let goes_directory = match replaced {

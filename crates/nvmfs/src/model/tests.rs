@@ -1,4 +1,4 @@
-//! Tests beyond the comparisons: capacity, and open files after a mount.
+//! Tests beyond the comparisons: the capacity limit, and open files after a mount.
 
 use super::ModelFs;
 use crate::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};

@@ -1,4 +1,4 @@
-//! Name checks of fsck: walks the tree from the root and checks entries, link counts, parents and the other
+//! Check of names by fsck: walks the tree from the root and checks entries, link counts, parents and the other
 //! content of metadata pages.
 //!
 //! Problems with blocks are found when the store is opened, and must be repaired before this check.
@@ -13,7 +13,7 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 use std::hash::BuildHasher;
 
-/// Offset of the inode's word whose upper half is the parent of a directory.
+/// Offset within an inode of the word whose upper half is the parent of a directory.
 const PARENT_WORD: usize = 56;
 
 /// Problem with a name, or with an inode that names lead to.
@@ -68,20 +68,21 @@ pub struct NameProblem {
     pub ino: Ino,
     /// Kind of problem.
     pub kind: NameProblemKind,
-    /// Word of NVRAM whose change repairs the problem, if one word suffices, and its new value.
+    /// Offset and new value of the NVRAM word whose change repairs the problem; `None` if changing one word is not
+    /// enough.
     pub(crate) word: Option<(usize, u64)>,
 }
 
-/// Directories checked in one parallel batch. A constant, because the batches decide which of two directories
-/// keeps a subdirectory that both claim: the result must not depend on the number of processors.
+/// Number of directories that are checked in one parallel batch. It is a constant, because the batches decide which
+/// of two directories keeps a subdirectory that both contain: the result must not depend on the number of processors.
 const DIRECTORIES_PER_BATCH: usize = 256;
-/// Inodes whose links one thread checks at a time.
+/// Number of inodes whose links a thread checks as one task.
 const INODES_PER_TASK: usize = 8192;
 
 /// Walks all names, using all processors.
 ///
 /// # Errors
-/// [`crate::api::Error::Damaged`] if pointers are invalid; these must be repaired first.
+/// [`crate::api::Error::Damaged`] if pointers are invalid, which must be repaired first.
 pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     let mut walk = Walk { region, links: vec![0; region.inode_limit() as usize], problems: Vec::new() };
     if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
@@ -105,11 +106,11 @@ pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     Ok(walk.problems)
 }
 
-/// Result of checking one directory on its own.
+/// Result of checking one directory separately.
 struct Directory {
     dir: Ino,
     problems: Vec<NameProblem>,
-    /// Well-formed entries, in order.
+    /// Well-formed entries, in order of position.
     entries: Vec<ValidEntry>,
 }
 
@@ -201,15 +202,14 @@ impl Directory {
     }
 }
 
-/// Returns the problem of an entry whose record is to be freed.
+/// Returns a problem with an entry; the repair frees the record of the entry.
 fn freed(dir: Ino, kind: NameProblemKind, at: usize, length: usize) -> NameProblem {
     NameProblem { ino: dir, kind, word: Some((at, record::head(length, None))) }
 }
 
 struct Walk<'a, N> {
     region: &'a Region<N>,
-    /// Links of each inode, counted by names; a directory that has a name counts 2 plus one per
-    /// subdirectory.
+    /// Number of links of each inode, counted by names; a directory with a name counts 2 plus one per subdirectory.
     links: Vec<u32>,
     problems: Vec<NameProblem>,
 }
@@ -267,7 +267,7 @@ impl<N: Nvram> Walk<'_, N> {
     }
 }
 
-/// Checks inodes against the counted number of links.
+/// Compares the link counts of inodes with the counted numbers of links.
 fn check_links<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Result<Vec<NameProblem>> {
     let mut problems = Vec::new();
     for ino in inos.iter().copied() {
@@ -292,7 +292,7 @@ fn check_links<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Res
     Ok(problems)
 }
 
-/// Checks the metadata pages of an inode other than entries.
+/// Checks the metadata pages of an inode, except directory entries.
 fn check_metadata<N: Nvram>(
     region: &Region<N>,
     ino: Ino,

@@ -1,7 +1,8 @@
-//! Free space of a directory: the largest free record of each block, and a search for the first block with
-//! enough space.
+//! Free space of a directory: the largest free record of each block, and a search for the first block with a large
+//! enough record.
 
-/// Tree of maxima over the blocks: each leaf is a block, each inner node is the maximum of its two children.
+/// Tree of maxima over the blocks: a leaf holds the largest free record of a block, and an inner node holds the
+/// maximum of its two children.
 #[derive(Debug, Default)]
 pub(super) struct FreeSpaceTree {
     /// The root is node 1; the children of node n are 2n and 2n + 1. The second half of the nodes are the

@@ -1,7 +1,7 @@
 //! In-memory indexes of large directories: they speed up searches and do not change results.
 //!
-//! An index maps the hash of each name to its position, and holds the free space of each block. Results are
-//! verified in the directory, so hashes may collide.
+//! An index maps the hash of each name to the position of its entry, and holds the free space of each block. Results
+//! are compared with the directory, so hashes may collide.
 
 use super::directory::{self, FoundEntry, Slot};
 use super::free_space::FreeSpaceTree;
@@ -13,22 +13,22 @@ use hashbrown::HashTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
-/// Minimum number of blocks of an indexed directory; smaller ones are searched just as fast without an index.
+/// Minimum number of blocks of an indexed directory; a smaller directory is searched just as fast without an index.
 const MIN_BLOCKS: u32 = 2;
-/// Seed of the hashes: a constant, so that equal runs use equal memory.
+/// Seed of the hashes. It is a constant, so that equal runs use equal amounts of memory.
 const SEED: u64 = 0x6e76_6d66_7321;
 
 /// Index of a directory.
 #[derive(Default)]
 struct Index {
-    /// Hash of each name, and its position.
+    /// Hash of each name, with the position of its entry.
     entries: HashTable<(u32, u32)>,
     free_space: FreeSpaceTree,
-    /// All blocks before this one exist.
+    /// Number of the first block that may be missing: all blocks before it exist.
     missing_from: u32,
-    /// Time of the last use.
+    /// Logical time of the last use.
     used: u64,
-    /// Memory use when last measured, bytes.
+    /// Memory use in bytes at the last measurement.
     counted_bytes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Index {
         Ok(())
     }
 
-    /// Finds a name. If a damaged directory has several entries of this name, returns the first.
+    /// Finds a name. If a damaged directory has several entries with this name, returns the first one.
     fn find<N: Nvram>(&self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<FoundEntry>> {
         let hash = hash_of(name);
         let candidates = self.entries.iter_hash(spread(hash)).filter(|(other, _)| *other == hash);
@@ -111,10 +111,9 @@ impl Index {
 /// Indexes of all directories, within a memory limit.
 pub(crate) struct Indexes {
     indexes: BTreeMap<Ino, Index>,
-    /// Directories by the time of the last use of their index.
+    /// Directories, sorted by the time of the last use of their index.
     by_use: BTreeMap<u64, Ino>,
-    /// Directories that are damaged, or whose index alone would exceed the limit: they are searched
-    /// linearly.
+    /// Directories that are searched linearly, because they are damaged or their index alone would exceed the limit.
     unindexed: BTreeSet<Ino>,
     max_bytes: usize,
     bytes: usize,
@@ -182,7 +181,7 @@ impl Indexes {
         });
     }
 
-    /// Drops the index of a directory that was removed or changed in another way.
+    /// Drops the index of a directory that was removed, or changed other than by adding or removing a name.
     pub fn forget(&mut self, dir: Ino) {
         self.drop_index(dir);
         self.unindexed.remove(&dir);
@@ -229,7 +228,7 @@ impl Indexes {
         Ok(self.indexes.get(&dir))
     }
 
-    /// Updates the memory use of an index, and drops least recently used indexes until all fit.
+    /// Updates the memory use of an index, and drops least recently used indexes until the remaining ones fit.
     fn count(&mut self, dir: Ino) {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         let bytes = index.bytes();

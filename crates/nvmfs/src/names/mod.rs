@@ -1,7 +1,7 @@
-//! Names: directories and the inodes that they lead to (section III-E).
+//! Names: directories and the inodes to which their entries refer (section III-E).
 //!
-//! `Names` is the in-memory state. An operation looks up locations in it, collects its changes in [`Changes`],
-//! applies them atomically, and then updates `Names`.
+//! `Names` is the in-memory state. An operation looks up locations in this state, collects its changes in
+//! [`Changes`], applies the changes atomically, and then updates the state.
 
 pub mod check;
 pub(crate) mod directory;
@@ -30,7 +30,7 @@ pub(crate) struct Names {
     pub inodes: Inodes,
 }
 
-/// New block of a directory.
+/// New block that a directory gets.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     page: PageId,
@@ -53,7 +53,7 @@ pub(crate) struct EntryLocation {
 pub(crate) struct FreedName {
     dir: Ino,
     pages: Vec<PageId>,
-    /// True if no block is left.
+    /// True if the directory has no blocks left.
     is_empty: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 
-/// Listing cookie after `.` and `..`: cookie 0 is the start, 1 follows `.`.
+/// Listing cookie that follows `.` and `..`: cookie 0 is the start, and cookie 1 follows `.`.
 const AFTER_DOTS: u64 = 2;
 
 /// Returns the listing cookie after the entry at a position.
@@ -70,8 +70,8 @@ pub(crate) fn cookie_after(position: u32) -> u64 {
     u64::from(position) + AFTER_DOTS + 1
 }
 
-/// Lists `.` and `..`, which refer to the given inodes, if they come after cookie `from`. Returns the position
-/// at which the listing continues; `None` if `each` ended the listing.
+/// Lists those of `.` and `..` that come after cookie `from`, with the given inodes. Returns the position at which
+/// the listing continues; `None` if `each` ended the listing.
 pub(crate) fn list_dots(
     (dot, dots): (Ino, Ino),
     from: u64,
@@ -98,7 +98,7 @@ pub(crate) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 impl Names {
-    /// Reads the inodes in use.
+    /// Reads the inodes and finds the free ones.
     pub fn new<N: Nvram>(region: &Region<N>, index_bytes: usize) -> Result<Self> {
         Ok(Names { indexes: Indexes::new(index_bytes), inodes: Inodes::new(region)? })
     }
@@ -113,8 +113,8 @@ impl Names {
         self.indexes.find(region, dir, name)
     }
 
-    /// Makes room for an entry. It must be used immediately: other resources of the operation are allocated
-    /// before.
+    /// Allocates a location for an entry. The caller must use it immediately, so it allocates all other resources of
+    /// the operation before.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if the directory needs a new block and none is available.
@@ -135,8 +135,8 @@ impl Names {
         if store.region.location_of(dir, block.into())? != BlockLocation::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
-        // The inode is copied for a snapshot before the directory gets pages that did not exist at the
-        // time of the snapshot.
+        // For a snapshot, the inode is copied before the directory gets pages that did not exist at the time of the
+        // snapshot.
         store.keep_inode(dir)?;
         let added = store.pointer_for(dir, block.into());
         let added = added.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
@@ -159,8 +159,8 @@ impl Names {
         self.indexes.note_added(region, location.dir, name, location.slot.position);
     }
 
-    /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
-    /// for that entry.
+    /// Updates the state after an entry was removed and the changes were applied; frees the pages that only this
+    /// entry used.
     pub fn note_removed<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
@@ -177,13 +177,13 @@ impl Names {
         pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
 
-    /// Drops the state of a directory that was removed, or changed in another way.
+    /// Drops the state of a directory that was removed, or changed other than by adding or removing an entry.
     pub fn forget(&mut self, dir: Ino) {
         self.indexes.forget(dir);
     }
 }
 
-/// Adds an entry to the changes.
+/// Adds to `changes` the creation of an entry.
 pub(crate) fn put_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -214,7 +214,7 @@ pub(crate) fn put_entry<N: Nvram>(
     Ok(())
 }
 
-/// Changes the file that an entry refers to.
+/// Adds to `changes` the replacement of the file that an entry refers to.
 pub(crate) fn retarget_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -230,9 +230,9 @@ pub(crate) fn retarget_entry<N: Nvram>(
     Ok(())
 }
 
-/// Frees the record of an entry and merges it with free neighbours; frees the block if it has no other entry.
-/// The block is kept if `used`, a record that the same operation fills, lies in it; `used` may be one of the
-/// merged records and must already be in `changes`.
+/// Frees the record of an entry and merges it with free neighbours; frees the block if it has no other entry. The
+/// block is kept if it contains `used`, a record that the same operation fills. `used` may be one of the merged
+/// records and must already be in `changes`.
 pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -259,7 +259,7 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
-/// Removes the empty blocks of a directory, left by versions that never shrank directories.
+/// Removes the empty blocks of a directory that old versions of the program left, which never shrank directories.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
         store.prepare_to_keep()?;
@@ -272,8 +272,8 @@ pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: 
     Ok(())
 }
 
-/// Removes a block of a directory, with the blocks of pointers that only lead to it. The directory becomes
-/// shorter if the block was the last.
+/// Removes a block of a directory, together with the pointer blocks that lead only to this block. The directory
+/// becomes shorter if the block was its last one.
 fn free_block<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,

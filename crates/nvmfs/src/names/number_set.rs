@@ -1,4 +1,4 @@
-//! Set of free inodes: a bitmap, and the set of its non-zero words.
+//! Set of numbers of free inodes: a bitmap, and the set of its non-zero words.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(super) struct NumberSet {
     words: Vec<u64>,
-    /// Indexes of the words that are not 0.
+    /// Indexes of the words that are not zero.
     used: BTreeSet<u32>,
     count: u32,
 }
@@ -27,7 +27,7 @@ impl NumberSet {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Inserts a number; no effect if it is in the set.
+    /// Inserts a number; no effect if the set already contains it.
     pub fn insert(&mut self, number: u32) {
         let (word, bit) = NumberSet::bit_of(number);
         if word >= self.words.len() {
@@ -38,7 +38,7 @@ impl NumberSet {
         self.used.insert(word as u32);
     }
 
-    /// Removes a number; no effect if it is not in the set.
+    /// Removes a number; no effect if the set does not contain it.
     pub fn remove(&mut self, number: u32) {
         let (word, bit) = NumberSet::bit_of(number);
         if self.has(number) {
@@ -53,7 +53,7 @@ impl NumberSet {
     /// Returns the lowest number that is `from` or larger.
     pub fn next(&self, from: u32) -> Option<u32> {
         let (word, bit) = NumberSet::bit_of(from);
-        // Bits of the same word at or above `from`.
+        // Bits of the same word, at or above the bit of `from`.
         let rest = self.words.get(word).map_or(0, |word| word & !(bit - 1));
         if rest != 0 {
             return Some(word as u32 * 64 + rest.trailing_zeros());

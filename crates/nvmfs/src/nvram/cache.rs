@@ -6,13 +6,13 @@ use super::LINE_BYTES;
 /// Instruction that writes back a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteBackInstruction {
-    /// Keeps the line in the cache; unordered until a fence.
+    /// Keeps the line in the cache; not ordered with other instructions until a fence.
     #[cfg(target_arch = "x86_64")]
     Clwb,
-    /// Evicts the line; unordered until a fence.
+    /// Evicts the line; not ordered with other instructions until a fence.
     #[cfg(target_arch = "x86_64")]
     Clflushopt,
-    /// Evicts the line; executed one line after the other.
+    /// Evicts the line; such instructions are executed one after the other.
     #[cfg(target_arch = "x86_64")]
     Clflush,
     /// No known instruction on this architecture.
@@ -50,7 +50,7 @@ impl WriteBackInstruction {
         }
     }
 
-    /// Waits until the lines written back before have reached memory.
+    /// Waits until the lines that were written back before have reached memory.
     pub(super) fn fence(self) {
         // SAFETY: every x86-64 processor has SSE.
         unsafe { std::arch::x86_64::_mm_sfence() }
@@ -107,7 +107,7 @@ impl WriteBackInstruction {
 mod tests {
     use super::*;
 
-    /// The write-back itself cannot be observed; the test checks that no instruction faults or changes
+    /// The effect of a write-back cannot be observed, so the test checks that no instruction faults or changes
     /// content.
     #[test]
     fn every_write_back_instruction_preserves_content() {

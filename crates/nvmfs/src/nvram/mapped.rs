@@ -1,4 +1,4 @@
-//! NVRAM in mapped files: persistent memory devices, or files that stand in for them.
+//! NVRAM in mapped files: persistent memory devices, or ordinary files in place of them.
 
 use super::Nvram;
 use super::cache::WriteBackInstruction;
@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Types of memory-backed file systems (statfs(2)).
+/// Type numbers of memory-backed file systems (statfs(2)).
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 
@@ -24,20 +24,20 @@ pub enum Persistence {
     Auto,
     /// Cache line write-back. Without persistent memory, a power cut loses stores.
     CacheLines,
-    /// At each fence, msync of the pages written back before.
+    /// At each fence, msync of the pages that were written back since the last fence.
     Msync,
 }
 
-/// Event that fenced stores survive.
+/// Event after which fenced stores are still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// A power cut: the file is on persistent memory (MAP_SYNC), and cache lines are written back.
     PowerCut,
-    /// A crash of the process, but not of the system: stores go to the memory that holds the file.
+    /// A crash of the process but not of the system: stores go to the memory that holds the file.
     ProcessCrash,
     /// A power cut, at the cost of an msync at each fence.
     Msync,
-    /// Nothing: stores go to a private copy of the content.
+    /// No event: stores go to a private copy of the content.
     Nothing,
 }
 
@@ -61,7 +61,7 @@ pub struct MappedNvram {
     _files: Vec<File>,
     instruction: WriteBackInstruction,
     guarantee: Guarantee,
-    /// Page-aligned ranges written back since the last fence; used with msync.
+    /// Page-aligned ranges that were written back since the last fence; used with msync.
     pending_sync: Vec<Range<usize>>,
 }
 
@@ -87,8 +87,8 @@ impl MappedNvram {
         MappedNvram::map(vec![Part::whole_file(path, backing)], persistence)
     }
 
-    /// Opens a file for inspection: stores are visible here, but never reach the file. Other readers may
-    /// open it at the same time; writers cannot. Modified pages take memory.
+    /// Opens a file for inspection: stores are visible through this value and never reach the file. Other readers may
+    /// open the file at the same time; writers cannot. Modified pages take memory.
     pub fn open_private(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let backing = backing::open_read_only(path, OFlags::empty())?;
@@ -96,7 +96,7 @@ impl MappedNvram {
         MappedNvram::map_private(vec![Part::whole_file(path, backing)])
     }
 
-    /// Returns the event that fenced stores survive.
+    /// Returns the event after which fenced stores are still there.
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
@@ -110,7 +110,7 @@ impl MappedNvram {
         }
         let lines = WriteBackInstruction::detect();
         let may_sync = persistence != Persistence::Msync && lines.is_known();
-        // The guarantee is that of the weakest file.
+        // All files together have the guarantee of the weakest file.
         let (mapping, guarantee) = match may_sync.then(|| mapping(&parts, Kind::Synchronous)) {
             Some(Ok(mapping)) => (mapping, Guarantee::PowerCut),
             _ => {
@@ -146,7 +146,7 @@ impl MappedNvram {
         MappedNvram { mapping, _files: files, instruction: lines, guarantee, pending_sync: Vec::new() }
     }
 
-    /// Waits until the ranges that are due have reached the files.
+    /// Waits until the pending ranges have reached the files.
     fn sync(&mut self) -> io::Result<()> {
         self.pending_sync.sort_unstable_by_key(|range| range.start);
         let mut due = self.pending_sync.drain(..).peekable();
@@ -197,8 +197,8 @@ impl Nvram for MappedNvram {
         }
     }
 
-    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A
-    /// second attempt may report success without having written anything.
+    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A second msync
+    /// may report success without having written anything.
     fn fence(&mut self) {
         if self.guarantee != Guarantee::Msync {
             return self.instruction.fence();
@@ -209,7 +209,7 @@ impl Nvram for MappedNvram {
     }
 }
 
-/// Range of a file to be mapped.
+/// Range of a file to map.
 pub(super) struct Part {
     pub(super) path: PathBuf,
     pub(super) backing: Backing,
@@ -222,7 +222,7 @@ impl Part {
     }
 }
 
-/// Maps the ranges, one after the other.
+/// Maps the ranges of the files, one after the other.
 fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
     let pieces = parts.iter().map(|Part { backing, range, .. }| Piece {
         file: &backing.file,
@@ -230,7 +230,7 @@ fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
         bytes: (range.end - range.start) as usize,
     });
     Mapping::new(&pieces.collect::<Vec<_>>(), kind).map_err(|(piece, error)| {
-        // An index past the last piece means that the reservation for all pieces failed.
+        // If the index is past the last piece, the reservation of addresses for all pieces failed.
         parts.get(piece).map_or(error.into(), |part| at_path(&part.path, error))
     })
 }
@@ -254,7 +254,7 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 }
 
 fn is_memory_backed(file: &File) -> io::Result<bool> {
-    // The type of the field differs between architectures; its low 32 bits do not.
+    // The type of the field differs between architectures, but its low 32 bits do not.
     let file_system = u64::from(fstatfs(file)?.f_type as u32);
     Ok([TMPFS, RAMFS].contains(&file_system))
 }
@@ -359,7 +359,7 @@ mod tests {
             let path = folder.path().join(name);
             MappedNvram::create(path, 4096, Existing::Refuse, persistence).expect("memory for a page")
         };
-        // tmpfs is not DAX.
+        // A file on tmpfs is not a DAX device.
         assert_eq!(create("a", Persistence::Auto).guarantee(), Guarantee::ProcessCrash);
         assert_eq!(create("b", Persistence::CacheLines).guarantee(), Guarantee::ProcessCrash);
         assert_eq!(create("c", Persistence::Msync).guarantee(), Guarantee::Msync);

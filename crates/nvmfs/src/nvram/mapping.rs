@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// Alignment of a mapping: DAX devices require it, and huge pages need it.
+/// Alignment of a mapping, which DAX devices and huge pages require.
 pub(super) const ALIGNMENT: usize = 2 << 20;
 
 /// Treatment of stores.
@@ -31,12 +31,12 @@ impl Kind {
     }
 }
 
-/// Range of a file.
+/// Range of a file that is mapped.
 pub(super) struct Piece<'a> {
     pub(super) file: &'a File,
     /// Offset of the range, bytes.
     pub(super) offset: u64,
-    /// Length of the range, bytes; a multiple of the page size in all pieces but the last.
+    /// Length of the range in bytes; a multiple of the page size in all pieces except the last one.
     pub(super) bytes: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Piece<'a> {
 pub(super) struct Mapping {
     start: *mut u8,
     bytes: usize,
-    /// Reserved range: the mapping and the padding that aligns it.
+    /// Reserved address range: the mapping and the padding that aligns it.
     reserved: (*mut u8, usize),
 }
 
@@ -59,8 +59,8 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// The error of the kernel and the index of the piece; the number of pieces if the reservation for all
-    /// of them failed.
+    /// The error of the kernel, and the index of the piece; the index is the number of pieces if the reservation of
+    /// addresses failed.
     pub(super) fn new(pieces: &[Piece<'_>], kind: Kind) -> Result<Self, (usize, Errno)> {
         let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
         let reserved_bytes = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
@@ -97,7 +97,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 
-    /// Waits until `range`, which begins at a page boundary, has reached its files.
+    /// Waits until `range`, which begins at a page boundary, has reached the files.
     pub(super) fn sync(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.bytes);
         let bytes = &self.bytes()[range];

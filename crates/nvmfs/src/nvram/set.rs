@@ -1,11 +1,11 @@
-//! NVRAM in a set of several files, with labels that give the members of the set and their order.
+//! NVRAM in a set of several files, whose labels identify the members of the set and their order.
 //!
-//! Each file of a set begins with a label, followed by its part of the region. The label contains the index of
-//! the part, the number of parts, and the number of times that the set was opened. With this count, an older
-//! copy of one file is detected.
+//! Each file of a set begins with a label, followed by its part of the region. The label contains the index of the
+//! part, the number of parts, and the number of times that the set was opened. This count reveals an older copy of
+//! one file.
 //!
-//! Opening increments the count on all files in two steps, so that a power cut in between causes no false
-//! alarm. First all labels announce the next count, and then they adopt it.
+//! Opening increments the count on all files in two steps, so that a power cut between them causes no false alarm.
+//! First, the next count is announced in all labels; then it becomes the current count in all of them.
 
 use super::mapped::{MappedNvram, Part, Persistence};
 use super::mapping::ALIGNMENT;
@@ -18,17 +18,17 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the label of each file; aligned so that the data after it can be mapped as devices require.
+/// Bytes of the label of each file, aligned so that the data behind it can be mapped as devices require.
 pub const LABEL_BYTES: u64 = ALIGNMENT as u64;
 /// Maximum number of files of a set.
 pub const MAX_FILES: usize = 64;
 
-/// First bytes of a file of a set. They differ from the magic numbers of file systems.
+/// First bytes of a file of a set. They differ from the first words of file systems.
 const MAGIC: &[u8; 8] = b"WWNVSET1";
 /// Bytes of the fixed part of a label: magic, set identifier, part index, number of parts, bytes of the part,
 /// checksum.
 const FIXED_BYTES: usize = 48;
-/// Offsets of the counts: of the last opening that was begun, and of the last opening that was completed.
+/// Offsets of two counts: the number of the last opening that was begun, and of the last opening that was completed.
 const COUNTS_AT: [usize; 2] = [64, 72];
 
 /// Label of a file of a set.
@@ -36,7 +36,7 @@ const COUNTS_AT: [usize; 2] = [64, 72];
 struct Label {
     /// Identifier of the set.
     id: u128,
-    /// Index of the part, from 0.
+    /// Index of the part, starting from 0.
     part: u32,
     /// Number of parts.
     parts: u32,
@@ -80,8 +80,8 @@ fn count_in(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl MappedNvram {
-    /// Creates a set of files of equal size, with a region of at least `bytes` zeros (a multiple of 4096)
-    /// in total. Without a size, makes a set of existing files or devices. A single file has no label.
+    /// Creates a set of files of equal size, with a region of at least `bytes` zeros (a multiple of 4096) in total.
+    /// If `bytes` is `None`, makes a set of existing files or devices. A single file has no label.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl MappedNvram {
             ([path], None) => {
                 let mut nvram = MappedNvram::open(path, persistence)?;
                 refuse_content(path, nvram.bytes(), existing)?;
-                // Any old label is erased: the file no longer belongs to a set.
+                // An old label is erased: the file no longer belongs to a set.
                 nvram.store(0, &[0; BLOCK_BYTES]);
                 nvram.write_back(0, BLOCK_BYTES);
                 nvram.fence();
@@ -162,11 +162,11 @@ impl MappedNvram {
         MappedNvram::map(ordered(parts, area.bytes()), persistence)
     }
 
-    /// Opens the files of a set for inspection, like [`MappedNvram::open_private`].
+    /// Opens the files of a set for inspection, as [`MappedNvram::open_private`] does with a single file.
     ///
     /// # Errors
     ///
-    /// Those of [`MappedNvram::open_set`].
+    /// The errors of [`MappedNvram::open_set`].
     pub fn open_set_private(paths: &[PathBuf]) -> io::Result<Self> {
         let [_, _, ..] = paths else {
             refuse_part(single_path(paths)?)?;
@@ -184,23 +184,23 @@ fn single_path(paths: &[PathBuf]) -> io::Result<&Path> {
     paths.first().map(PathBuf::as_path).ok_or_else(none)
 }
 
-/// Returns the label of a file, if it can be read; if not, mapping the file reports the reason later.
+/// Returns the label of a file, if it can be read; otherwise, mapping the file later reports the reason.
 fn label_of(path: &Path) -> Option<Label> {
     let mut bytes = [0; FIXED_BYTES];
-    // A DAX device can be read only through a mapping; a part of a set is then recognised by the checks of
-    // the file system.
+    // The content of a DAX device can be read only through a mapping. If such a device is a part of a set, the checks
+    // of the file system detect it.
     File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).ok()?;
     Label::decode(&bytes)
 }
 
-/// Refuses one file of a set: it would be mistaken for damaged NVRAM.
+/// Refuses a file that is part of a set: its content would be mistaken for damaged NVRAM.
 fn refuse_part(path: &Path) -> io::Result<()> {
     let Some(label) = label_of(path) else { return Ok(()) };
     let problem = format!("is file {} of {} of a set; give all of them", label.part + 1, label.parts);
     Err(refusal(path, ErrorKind::InvalidInput, &problem))
 }
 
-/// Refuses to overwrite existing content without permission.
+/// Refuses to overwrite existing content unless `existing` allows it.
 fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let first = bytes.get(..BLOCK_BYTES).unwrap_or(bytes);
     if existing == Existing::Overwrite || backing::is_blank(first) {
@@ -209,7 +209,7 @@ fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<(
     Err(refusal(path, ErrorKind::AlreadyExists, "holds something already"))
 }
 
-/// Opens the files, and returns the part of each after its label.
+/// Opens the files, and returns for each the part behind its label.
 fn parts_of(
     paths: &[PathBuf],
     open: impl Fn(&Path) -> io::Result<backing::Backing>,
@@ -220,8 +220,7 @@ fn parts_of(
     }
     let mut opened = Vec::new();
     let part = |path: &PathBuf| {
-        // Duplicates are detected by device and inode: an error of the lock would blame another
-        // process.
+        // Duplicates are detected by device and inode, because the error of the lock would blame another process.
         let same = path.metadata().ok().map(|of| (of.dev(), of.ino()));
         if same.is_some() && opened.contains(&same) {
             return Err(refusal(path, ErrorKind::InvalidInput, "is given twice"));
@@ -240,7 +239,7 @@ fn parts_of(
     paths.iter().map(part).collect()
 }
 
-/// Returns the labels of the parts.
+/// Returns the label of each part.
 fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     let area = |part: &Part| {
         Ok(Part { path: part.path.clone(), backing: part.backing.try_clone()?, range: 0..LABEL_BYTES })
@@ -248,7 +247,7 @@ fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     parts.iter().map(area).collect()
 }
 
-/// Checks that the files belong to one set and to the same point in time; returns the number of openings.
+/// Checks that the files belong to one set and are from the same time; returns the number of openings.
 fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
     let refused = |part: &Part, problem: &str| Err(refusal(&part.path, ErrorKind::InvalidData, problem));
     let mut found: Vec<(Label, [u32; 2])> = Vec::new();
@@ -287,8 +286,8 @@ fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
     agreed_count(parts, &found)
 }
 
-/// Returns the number of openings of all files. A power cut during the increment leaves some files at the old
-/// count, but all of these announce the new one.
+/// Returns the number of openings on which all files agree. A power cut during the increment leaves some files at the
+/// old count, but the new count is then announced in all of these.
 fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> {
     let newest = found.iter().map(|(_, [_, now])| *now).max().unwrap_or(0);
     let stale = found.iter().position(|(_, [next, now])| *now != newest && *next != newest);
@@ -428,13 +427,13 @@ mod tests {
         drop(files.open(&["a", "b", "c"]).expect("all of them"));
         assert_eq!(["a", "b", "c"].map(|name| files.counts(name)), [[Some(1); 2]; 3]);
         std::fs::copy(files.0.path().join("b"), files.0.path().join("old")).expect("a copy");
-        // Power cuts while the second opening writes the announcement, and while it writes the count.
+        // Power is cut while the second opening writes the announced count, and while it writes the current count.
         for which in [0, 1] {
             for name in ["a", "b", "c"] {
                 files.set_count(name, which, 2);
                 drop(MappedNvram::open_set_private(&files.paths(&["c", "b", "a"])).expect("a cut"));
                 let outcome = MappedNvram::open_set_private(&files.paths(&["a", "old", "c"])).map(|_| ());
-                // Nothing had changed yet while the first word was written.
+                // While the announced count was written, the current count had not changed yet.
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }

@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const WORD_BYTES: usize = 8;
-/// At most this many old values of a cache line may survive a crash. Bounds the memory of a line that is stored
-/// to repeatedly without a fence.
+/// Maximum number of old values of a cache line that may survive a crash. This bounds the memory for a line that is
+/// stored to repeatedly without a fence.
 const MAX_VERSIONS: usize = 8;
 
 type Line = [u8; LINE_BYTES];
 
 /// Cache line with stores that are not durable yet.
 struct PendingLine {
-    /// Values since the line was last durable; the last one is the current value.
+    /// Values that the line has had since it was last durable; the last one is the current value.
     versions: Vec<Line>,
-    /// Index of the value that was written back last and waits for a fence.
+    /// Index of the value that was written back last and becomes durable with the next fence.
     written_back: Option<usize>,
 }
 
 impl PendingLine {
     fn push(&mut self, line: Line) {
         if self.versions.len() == MAX_VERSIONS {
-            // The value written back is needed at the fence, so the next one is dropped instead.
+            // The value that was written back is needed at the fence, so the next value is dropped instead.
             let drop = usize::from(self.written_back == Some(0));
             self.versions.remove(drop);
             self.written_back = self.written_back.map(|at| at.saturating_sub(1));
@@ -41,11 +41,11 @@ impl PendingLine {
 struct DurableState {
     durable: Vec<u8>,
     pending: BTreeMap<usize, PendingLine>,
-    /// Pending lines that wait for a fence.
+    /// Numbers of pending lines that were written back and wait for a fence.
     written_back: BTreeSet<usize>,
 }
 
-/// Possible content of a [`SimulatedNvram`] after a crash: now, or at the power cut. A handle that stays valid
+/// Possible content of a [`SimulatedNvram`] after a crash, either now or at the power cut. This handle stays valid
 /// while a file system uses the NVRAM, and afterwards.
 #[derive(Clone)]
 pub struct CrashImages(Arc<Mutex<DurableState>>);
@@ -88,25 +88,25 @@ impl CrashImages {
     }
 }
 
-/// NVRAM that tracks stores, write-backs and fences of each line of 64 bytes.
+/// NVRAM that tracks stores, write-backs and fences for each line of 64 bytes.
 ///
-/// A fence makes durable the value that each line had when it was written back; later stores are not covered.
-/// After a crash, each line that is not durable independently has its last durable value, any value since, or a
-/// mixture of these at a granularity of 8 bytes.
+/// A fence makes durable the value that each line had when it was written back; later stores are not covered. After a
+/// crash, each line that is not durable has one of these contents, independently of other lines: its last durable
+/// value, any later value, or a mixture of these at a granularity of 8 bytes.
 pub struct SimulatedNvram {
-    /// Content as the processor sees it.
+    /// Content that the processor sees.
     view: Vec<u8>,
     crash_images: CrashImages,
     power: PowerSource,
 }
 
 impl SimulatedNvram {
-    /// Creates `bytes` zeros (a multiple of 4096).
+    /// Creates NVRAM with `bytes` zeros (a multiple of 4096).
     pub fn new(bytes: usize, power: PowerSource) -> Self {
         SimulatedNvram::from_image(vec![0; bytes], power)
     }
 
-    /// Creates NVRAM with the content left by a crash.
+    /// Creates NVRAM with the content that a crash left.
     pub fn from_image(image: Vec<u8>, power: PowerSource) -> Self {
         check_region(image.len());
         let view = image.clone();
@@ -114,7 +114,7 @@ impl SimulatedNvram {
         SimulatedNvram { view, crash_images: CrashImages(Arc::new(Mutex::new(state))), power }
     }
 
-    /// Returns a handle of the possible content after a crash.
+    /// Returns a handle for the possible content after a crash.
     pub fn crash_images(&self) -> CrashImages {
         self.crash_images.clone()
     }

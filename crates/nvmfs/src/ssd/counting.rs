@@ -57,7 +57,7 @@ impl CountingSsd {
         CountingSsd { blocks, ..CountingSsd::default() }
     }
 
-    /// Returns the counts so far; refused requests are not counted.
+    /// Returns the counts so far, which do not include refused requests.
     pub fn counts(&self) -> Counts {
         let (reads, read_blocks) = self.reads.get();
         let (writes, written_blocks) = self.writes.get();

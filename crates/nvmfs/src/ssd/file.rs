@@ -33,7 +33,7 @@ impl Caching {
         }
     }
 
-    /// Adds an explanation to errors caused by this setting.
+    /// Adds an explanation to errors that this setting causes.
     fn explain(self, path: &Path, error: io::Error) -> io::Error {
         if self == Caching::Direct && error.kind() == io::ErrorKind::InvalidInput {
             let problem = format!("cannot be read and written past the page cache (O_DIRECT): {error}");
@@ -49,7 +49,7 @@ pub struct FileSsd {
     blocks: u64,
     is_device: bool,
     is_direct: bool,
-    /// True after a trim was refused; trims are not tried again.
+    /// True after a trim was refused; from then on, no trim is sent.
     cannot_trim: AtomicBool,
 }
 
@@ -74,8 +74,7 @@ impl FileSsd {
         FileSsd::from_opened(path, backing::open(path, caching.flags()), caching)
     }
 
-    /// Opens a file or device read-only, shared with other readers: writes are errors, trims have no
-    /// effect.
+    /// Opens a file or device read-only, shared with other readers: writes fail, and trims have no effect.
     pub fn open_read_only(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
         let ssd = FileSsd::from_opened(path, backing::open_read_only(path, caching.flags()), caching)?;
@@ -109,7 +108,7 @@ impl FileSsd {
         Ok(ssd)
     }
 
-    /// True unless a trim was refused; a refused trim is not an error, but ends trimming.
+    /// True unless a trim was refused. A refused trim is not an error, but no further trims are sent.
     pub fn supports_trim(&self) -> bool {
         !self.cannot_trim.load(Relaxed)
     }
@@ -184,7 +183,7 @@ fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Passes a block-aligned buffer to `work`, as direct I/O requires.
+/// Calls `work` with a block-aligned buffer, as direct I/O requires.
 fn with_aligned<T>(bytes: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
     let mut buffer = vec![0u8; bytes + BLOCK_BYTES];
     let skip = buffer.as_ptr().addr().next_multiple_of(BLOCK_BYTES) - buffer.as_ptr().addr();
@@ -204,8 +203,8 @@ mod tests {
         for caching in [Caching::Cached, Caching::Direct] {
             let create = || FileSsd::create(&path, 1 << 20, Existing::Overwrite, caching);
             let ssd = match create() {
-                // A temporary directory in memory may not support direct I/O; then the message
-                // must say so.
+                // If the temporary directory is in memory, it may not support direct I/O; the message must then say
+                // so.
                 Err(error) if caching == Caching::Direct => {
                     assert!(error.to_string().contains("O_DIRECT"), "{error}");
                     continue;

@@ -6,15 +6,15 @@ use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// SSD that holds written and not trimmed blocks in memory. All other blocks read as zeros.
+/// SSD that holds those blocks in memory that were written and not trimmed since. All other blocks read as zeros.
 #[derive(Default)]
 pub struct MemorySsd {
     blocks: u64,
     content: Mutex<Content>,
 }
 
-/// Content by block number; never iterated over. The keys of the hasher are fixed: simulated content needs no
-/// protection against hash flooding. Clones share blocks until one of them writes.
+/// Content by block number; never iterated over. The hasher has fixed keys: simulated content needs no protection
+/// against hash flooding. Clones share blocks until one of the clones writes.
 type Content = HashMap<u64, Arc<Block>, foldhash::fast::FixedState>;
 
 impl MemorySsd {
@@ -29,7 +29,7 @@ impl MemorySsd {
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // The map is consistent between two statements, so a poisoned lock is harmless.
+        // The map is consistent after each statement, so a poisoned lock is harmless.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -31,8 +31,8 @@ pub struct BlockRequest {
     pub stream: u16,
 }
 
-/// SSD that passes each successful request to a sink, in order of completion: to drive a stack, or to write a
-/// trace.
+/// SSD that passes each successful request to a sink, in order of completion. The sink can send the requests to a
+/// stack, or write a trace.
 pub struct RecordingSsd<S> {
     inner: S,
     sink: Mutex<Box<dyn FnMut(BlockRequest) + Send>>,

@@ -11,12 +11,12 @@ use wearwell_base::seed::random_below;
 
 /// Bytes of a sector: a drive may tear a block between sectors, but not within a sector.
 const SECTOR_BYTES: usize = 512;
-/// At most this many old values of a block may survive a crash. Bounds the memory of a block that is written
-/// repeatedly without a flush.
+/// Maximum number of old values of a block that may survive a crash. This bounds the memory for a block that is
+/// written repeatedly without a flush.
 const MAX_VERSIONS: usize = 8;
 
 const ZEROS: &Block = &[0; BLOCK_BYTES];
-/// Content of trimmed blocks; not zeros, to expose a file system that expects zeros.
+/// Content of trimmed blocks. It is not zeros, to expose a file system that expects zeros.
 const GARBAGE: &Block = &[0xA5; BLOCK_BYTES];
 
 /// Pending change of a block.
@@ -27,11 +27,12 @@ enum Version {
 
 /// SSD with a volatile write cache that only a flush reliably empties.
 ///
-/// After a crash, each block written or trimmed since the last flush independently has one of several contents. These
-/// are the content at the flush, the content after any later write, or a mixture at a granularity of 512 bytes. Trimmed
-/// blocks read as 0xA5; after a crash without a flush in between, they may read as zeros instead.
+/// After a crash, each block that was written or trimmed since the last flush has one of several contents,
+/// independently of other blocks. These are the content at the flush, the content after any later write, or a mixture
+/// at a granularity of 512 bytes. Trimmed blocks read as 0xA5; after a crash without a flush in between, they may
+/// read as zeros instead.
 pub struct SimulatedSsd {
-    /// Content as reads see it.
+    /// Content that reads return.
     view: MemorySsd,
     cache: Mutex<Cache>,
     power: PowerSource,
@@ -52,7 +53,7 @@ impl Cache {
         versions.push(version);
     }
 
-    /// Returns the content after a crash that applies `apply` to each block with pending changes.
+    /// Returns the content after a crash that calls `apply` for each block with pending changes.
     fn image(&self, mut apply: impl FnMut(&mut Block, &[Version])) -> MemorySsd {
         let image = self.durable.clone();
         let mut content = *ZEROS;
@@ -71,7 +72,7 @@ impl SimulatedSsd {
         SimulatedSsd::from_image(MemorySsd::new(blocks), power)
     }
 
-    /// Creates an SSD with the content left by a crash.
+    /// Creates an SSD with the content that a crash left.
     pub fn from_image(image: MemorySsd, power: PowerSource) -> Self {
         let cache = Cache { durable: image.clone(), pending: BTreeMap::new() };
         SimulatedSsd { view: image, cache: Mutex::new(cache), power }

@@ -1,4 +1,4 @@
-//! Simulated drive used as the SSD.
+//! Simulated drive that is used as the SSD.
 
 #[cfg(target_os = "linux")]
 use super::{Caching, FileSsd};
@@ -17,7 +17,7 @@ use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{LayerError, Reports, no_data};
 use wearwell_stack::{Scenario, Stack};
 
-/// Blocks passed to the stack in one batch.
+/// Maximum number of blocks passed to the stack in one batch.
 const BATCH_BLOCKS: u64 = 4096;
 
 /// Reason why a scenario or a content store cannot be used as an SSD.
@@ -42,9 +42,9 @@ pub enum StackError {
 /// SSD backed by a Wearwell stack: the stack receives every request and counts the operations of its flash; `S`
 /// holds the content.
 ///
-/// The stack lives as long as this value, the content as long as `S`. To a new stack over existing content, no
-/// block counts as written; [`StackSsd::precondition`] writes the existing blocks to the stack. Only the stack of the
-/// scenario is used: its workloads, times and measurement settings are ignored.
+/// The stack lives as long as this value, and the content as long as `S`. If the stack is new and the content is not,
+/// the stack counts no block as written; [`StackSsd::precondition`] writes the existing blocks to the stack. Only the
+/// stack of the scenario is used: its workloads, times and measurement settings are ignored.
 pub struct StackSsd<S> {
     content: S,
     blocks: u64,
@@ -56,13 +56,13 @@ pub struct StackSsd<S> {
 /// Stack, and a buffer for the pages of a batch.
 struct CountingStack {
     stack: Stack<()>,
-    /// Mapping units of the drive per block.
+    /// Number of mapping units of the drive per block.
     units: u64,
     pages: Vec<Lpn>,
 }
 
 impl CountingStack {
-    /// Fills in defaults, builds the stack, and refuses scenarios that cannot be an SSD.
+    /// Fills in defaults, builds the stack, and refuses scenarios that cannot serve as an SSD.
     fn build(scenario: &Scenario) -> Result<(Self, u64), StackError> {
         let unfit = |key, problem: &str| Err(StackError::Unfit { key, problem: problem.to_owned() });
         if scenario.holds_content() {
@@ -85,7 +85,7 @@ impl CountingStack {
         Ok((CountingStack { stack, units, pages: Vec::new() }, blocks))
     }
 
-    /// Calls `work` with the stack for `blocks`, batch by batch.
+    /// Calls `work` with the stack for `blocks`, one batch after the other.
     fn each_batch(
         &mut self,
         blocks: Range<u64>,
@@ -124,8 +124,8 @@ impl<S: Ssd> StackSsd<S> {
         Ok(StackSsd { content, blocks, stack: Mutex::new(stack), before })
     }
 
-    /// Writes ranges of blocks with existing content to the stack, in this order, as preconditioning. These
-    /// operations appear in the reports of the stack. [`Ssd::drive`] excludes them, except for wear.
+    /// Writes ranges of blocks with existing content to the stack, in the given order, as preconditioning. These
+    /// operations appear in the reports of the stack, but not in [`Ssd::drive`], except for their wear.
     pub fn precondition(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
         let mut stack = self.stack();
         for range in ranges {
@@ -157,14 +157,14 @@ impl<S: Ssd> StackSsd<S> {
     }
 
     fn stack(&self) -> MutexGuard<'_, CountingStack> {
-        // The stack is consistent between two calls, so a poisoned lock is harmless.
+        // The stack is consistent after each call, so a poisoned lock is harmless.
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StackSsd<MemorySsd> {
-    /// Builds the stack of `scenario` with its content in memory, for mounts that end with the process.
-    /// Fails if the content could take more than `max_bytes`.
+    /// Builds the stack of `scenario` with its content in memory, for mounts whose data ends with the process. Fails
+    /// if the content could take more than `max_bytes`.
     pub fn in_memory(scenario: &Scenario, max_bytes: u64) -> Result<Self, StackError> {
         let (stack, blocks) = CountingStack::build(scenario)?;
         let bytes = blocks * BLOCK_BYTES as u64;
@@ -318,7 +318,7 @@ mod tests {
         assert!(drive.layers[0].writes_below["host"] >= 6144 && drive.write_amplification >= Some(1.0));
         let erases = drive.mean_erases * f64::from(drive.blocks);
         assert!(drive.max_erases > 0 && (erases - nand.erases as f64).abs() < 1e-6, "{drive:?}");
-        // Of the preconditioning, only the wear is counted.
+        // The statistics include only the wear of the preconditioning.
         ssd.precondition(std::iter::once(0..2048)).expect("within");
         let after = ssd.drive().expect("it is simulated");
         assert_eq!((after.programs, after.erases, after.write_amplification), (0, 0, None));

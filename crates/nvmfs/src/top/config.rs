@@ -99,7 +99,7 @@ impl TopConfig {
     /// Returns the size of the NVRAM for an SSD of `ssd_blocks` blocks, bytes.
     ///
     /// # Errors
-    /// An invalid size, no size, or two sizes.
+    /// The size is invalid, missing, or given twice.
     pub fn nvram_bytes(&self, ssd_blocks: u64) -> Result<u64, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         let bytes = match (self.nvram, self.nvram_share) {
@@ -153,7 +153,7 @@ impl TopConfig {
         }
     }
 
-    /// Returns start and length of the measurement over an SSD of `ssd_blocks` blocks.
+    /// Returns the start and the length of the measurement over an SSD of `ssd_blocks` blocks.
     fn measurement(&self, ssd_blocks: u64, measure: &Measure) -> Result<MeasurementPlan, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
@@ -193,18 +193,18 @@ impl TopConfig {
     }
 }
 
-/// Runs a scenario like [`wearwell_stack::run`], with support for `top`.
+/// Runs a scenario as [`wearwell_stack::run`] does, with support for `top`.
 ///
 /// # Errors
-/// Those of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
+/// The errors of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, CustomParts::default(), observer)
 }
 
-/// Like [`run`], with some parts supplied by the caller.
+/// Runs a scenario as [`run`] does, with some parts supplied by the caller.
 ///
 /// # Errors
-/// Those of [`run`]; a workload of the caller in addition to `top`.
+/// The errors of [`run`]; a workload supplied by the caller in addition to `top`.
 pub fn run_with(
     scenario: &Scenario,
     mut parts: CustomParts,
@@ -220,10 +220,10 @@ pub fn run_with(
     wearwell_stack::run_with(scenario, parts, observer)
 }
 
-/// Checks a scenario like [`wearwell_stack::resolve`], with support for `top`, and fills in all defaults.
+/// Checks a scenario as [`wearwell_stack::resolve`] does, with support for `top`, and fills in all defaults.
 ///
 /// # Errors
-/// Those of [`run`], except errors at run time.
+/// The errors of [`run`], except those at run time.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = wearwell_stack::resolve(scenario)?;
     if let Some(config) = TopConfig::from_scenario(scenario)? {
@@ -255,7 +255,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Returns the number of file system blocks on the drive, and the stack's pages per block.
+/// Returns the number of file system blocks on the drive, and the number of the stack's pages per block.
 fn drive(scenario: &Scenario) -> Result<(u64, u32), ConfigError> {
     let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
     let block_bytes = crate::api::BLOCK_BYTES as u32;

@@ -1,4 +1,4 @@
-//! File system as a workload of the stack below.
+//! File system as a workload of the stack below it.
 
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
@@ -53,9 +53,10 @@ pub struct MeasuredCounts {
 /// Start and length of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MeasurementPlan {
-    /// Start of the measurement.
+    /// Event at which the measurement starts.
     pub from: CountFrom,
-    /// Bytes that the workload writes during the measurement, without its set-up; `None` for the whole run.
+    /// Number of bytes that the workload writes during the measurement, without its set-up; `None` if the measurement
+    /// lasts for the whole run.
     pub written_bytes: Option<u64>,
 }
 
@@ -66,11 +67,11 @@ pub(super) struct TopWorkload {
     plan: MeasurementPlan,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
-    /// Counts of operations of the set-up.
+    /// Counts of the operations of the set-up.
     set_up: PlayCounts,
-    /// Counts of operations and of the file system at the start of the measurement.
+    /// Counts of operations, and of the file system, at the start of the measurement.
     before: Option<(PlayCounts, Counts)>,
-    /// Stage of the requests returned last.
+    /// Stage of the requests that were returned last.
     stage: Option<Stage>,
     failure: Option<String>,
 }
@@ -108,7 +109,7 @@ impl TopWorkload {
                     Stage::Measured
                 }
             }
-            // The run decides about the warm-up.
+            // The driver of the run decides when the warm-up ends.
             (None, CountFrom::Steady) => return None,
             (None, CountFrom::SetUp) if !self.was_set_up => Stage::WarmUp,
             (None, CountFrom::SetUp | CountFrom::Mkfs) => Stage::Measured,
@@ -116,14 +117,14 @@ impl TopWorkload {
         Some(stage)
     }
 
-    /// Returns the bytes written since the start of the measurement, without the set-up.
+    /// Returns the number of bytes written since the start of the measurement, without the set-up.
     fn written_since(&self) -> u64 {
         let before = self.before.map_or(0, |(played, _)| played.written_bytes);
         self.played().written_bytes - before.max(self.set_up.written_bytes)
     }
 
-    /// Executes operations until there is a request; returns false if the workload ended or the next
-    /// request belongs to another stage.
+    /// Executes operations until there is a request. Returns false if the workload has ended, or if the next request
+    /// belongs to another stage.
     fn play_until_request(&mut self) -> bool {
         while self.requests.is_empty() {
             let stage = self.next_stage();
@@ -215,7 +216,7 @@ impl Workload for TopWorkload {
     }
 
     fn final_draw(&mut self) -> u64 {
-        // The file system draws no random numbers, and those of its workload show in its counts.
+        // The file system draws no random numbers, and its counts reflect the random numbers of its workload.
         let counts = self.machine.stats().counts;
         counts.ssd_written_blocks.rotate_left(32) ^ counts.written_blocks ^ counts.read_hits.rotate_left(48)
     }

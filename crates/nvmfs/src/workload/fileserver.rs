@@ -80,8 +80,8 @@ impl Kind for Fileserver {
         let is_shape = self.shape > 0.0 && self.shape.is_finite();
         require(is_shape, "shape", self.shape, "must be a finite number above 0")?;
         require(self.directory_width >= 2, "directory_width", self.directory_width, "must be at least 2")?;
-        // In the steady state, each file has been appended to once on average, because each round has
-        // one append and one deletion.
+        // In the steady state, there was one append per file on average, because each round has one append and one
+        // deletion.
         let mean_bytes = self.mean_bytes as f64 + append as f64;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
         let sizes = Gamma::new(self.shape, self.mean_bytes as f64 / self.shape).expect("checked above");
@@ -117,7 +117,7 @@ fn tree(leaves: u32, width: u32) -> Vec<Option<DirectoryId>> {
 }
 
 struct FileserverGenerator {
-    /// Number of files initially and after each round.
+    /// Number of files at the start and after each round.
     files: u32,
     sizes: Gamma<f64>,
     max_append_bytes: u64,
@@ -126,13 +126,13 @@ struct FileserverGenerator {
     parents: Vec<Option<DirectoryId>>,
     /// Number of directories created so far.
     directories: usize,
-    /// Number of directories with files, the last ones.
+    /// Number of directories with files, which are the last directories.
     leaves: u32,
     population: Population,
 }
 
 impl FileserverGenerator {
-    /// Creates a file and writes all of it. Its directory follows from its number, so that directories keep
+    /// Creates a file and writes all of it. Its directory is calculated from its number, so that directories keep
     /// their width.
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
         let bytes = (self.sizes.sample(random) as u64).max(1);

@@ -100,14 +100,14 @@ impl Kind for Fio {
 }
 
 struct FioGenerator {
-    /// Number of requests in each created file.
+    /// Number of requests in each of the created files.
     blocks: Vec<u32>,
-    /// Range from which `blocks` are drawn.
+    /// Range from which the number of requests in a file is drawn.
     sizes: std::ops::RangeInclusive<u32>,
     files: u32,
     /// Source of file numbers.
     draws: NumberSource,
-    /// In permuted order: remaining files and blocks of the current pass.
+    /// Used in permuted order: files and blocks that remain in the current pass.
     pass: Option<Vec<(u32, u32)>>,
     read_share: f64,
     /// Bytes of a request.
@@ -115,7 +115,7 @@ struct FioGenerator {
 }
 
 impl FioGenerator {
-    /// Draws a file and a block of it.
+    /// Draws a file and one of its blocks.
     fn block(&mut self, random: &mut Random) -> (u32, u32) {
         let Some(pass) = &mut self.pass else {
             let file = self.draws.next(random);

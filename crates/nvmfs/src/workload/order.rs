@@ -1,4 +1,4 @@
-//! Orders in which items are drawn: each once per pass, uniformly, or by Zipf's law.
+//! Orders in which items are drawn: each item once per pass, uniformly, or by Zipf's law.
 
 use super::size::require;
 use rand::Rng;
@@ -49,12 +49,12 @@ pub(super) struct NumberSource {
 }
 
 impl NumberSource {
-    /// Creates a source of numbers below `count`, which must be at least 1; `seed` decides which numbers
-    /// are drawn often.
+    /// Creates a source of numbers below `count`, which must be at least 1. With Zipf's law, `seed` decides which
+    /// numbers are drawn often.
     pub fn new(count: u32, (order, skew): (Order, f64), seed: Seed) -> Self {
         let zipf = (order == Order::Zipf).then(|| {
             let mut ranks: Vec<u32> = (0..count).collect();
-            // Without the shuffle, neighbours would be equally hot.
+            // Without the shuffle, neighbouring numbers would have similar update frequencies.
             ranks.shuffle(&mut seed.derive("ranks").random());
             (Zipf::new(f64::from(count), skew).expect("checked by `law`"), ranks)
         });

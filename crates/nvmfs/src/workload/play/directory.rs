@@ -1,4 +1,4 @@
-//! Player target in a directory of a mounted file system.
+//! Player target that is a directory of a mounted file system.
 
 use super::super::{DirectoryId, FileId};
 use super::{Target, entry_mut};
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Interval between two attempts to get space.
+/// Interval between two attempts of an operation that finds no space.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Directory with the paths of the workload's files.
@@ -37,9 +37,9 @@ impl DirectoryTarget {
         }
     }
 
-    /// Waits up to `patience` for space before an operation fails, and syncs meanwhile. A log-structured
-    /// file system refuses writes for which cleaning, or the commit of deletions, has not yet made space;
-    /// some file systems do neither before a sync.
+    /// Waits up to `timeout` for free space before an operation fails, and syncs meanwhile. A log-structured file
+    /// system refuses writes until cleaning, or the commit of deletions, has made free space; some file systems do
+    /// neither before a sync.
     pub fn with_space_timeout(mut self, timeout: Duration) -> Self {
         self.space_timeout = timeout;
         self
@@ -50,7 +50,7 @@ impl DirectoryTarget {
         self.waited
     }
 
-    /// Runs an operation that needs space, with retries.
+    /// Runs an operation that needs free space, and repeats it until there is enough.
     fn retry_until_space<T>(&mut self, mut operation: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         let started = Instant::now();
         loop {
@@ -58,7 +58,7 @@ impl DirectoryTarget {
                 Err(error)
                     if error.kind() == ErrorKind::StorageFull && started.elapsed() < self.space_timeout =>
                 {
-                    // The next attempt shows if the sync succeeded.
+                    // The next attempt shows if the sync freed space.
                     let _ = self.sync_all();
                     std::thread::sleep(RETRY_INTERVAL);
                     self.waited += RETRY_INTERVAL;

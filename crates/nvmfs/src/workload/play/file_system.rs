@@ -1,4 +1,4 @@
-//! Player target on a file system of this crate.
+//! Player target that is a file system of this crate.
 
 use super::super::{DirectoryId, FileId};
 use super::{Target, entry_mut};

@@ -1,6 +1,6 @@
 //! Execution of file operations on any file system.
 //!
-//! A [`Player`] splits operations into requests, generates content, and counts. It works on a [`Target`]:
+//! A [`Player`] splits operations into requests, generates their content, and counts them. It works on a [`Target`]:
 //! [`FileSystemTarget`] is a file system of this crate, [`DirectoryTarget`] a directory of a mounted file system.
 
 mod content;
@@ -20,12 +20,12 @@ pub trait Target {
     /// Error of an operation.
     type Error: std::error::Error + 'static;
 
-    /// Sets the time of the following operations, ns since 1970; ignored by file systems with a clock.
+    /// Sets the time of the following operations, ns since 1970. File systems with a clock of their own ignore it.
     fn set_time(&mut self, now_ns: i64) {
         let _ = now_ns;
     }
 
-    /// Creates a directory; a parent of `None` is the root.
+    /// Creates a directory; if `parent` is `None`, in the root.
     fn make_directory(&mut self, new: DirectoryId, parent: Option<DirectoryId>) -> Result<(), Self::Error>;
 
     /// Creates an empty file.
@@ -37,7 +37,7 @@ pub trait Target {
     /// Reads a file's attributes.
     fn stat(&mut self, file: FileId) -> Result<(), Self::Error>;
 
-    /// Opens a file; requests go to this file until it is closed. At most one file is open.
+    /// Opens a file, to which the following requests go until it is closed. At most one file is open.
     fn open(&mut self, file: FileId) -> Result<(), Self::Error>;
 
     /// Writes all of `data` to the open file.
@@ -62,10 +62,9 @@ pub enum Contents {
     /// Zeros, which cost nothing to generate.
     #[default]
     Zeros,
-    /// Bytes that depend on file and offset, see [`fill`]; reads are verified.
+    /// Bytes that depend on the file and the offset, see [`fill`]; reads are verified.
     Marked,
-    /// Bytes that depend on the request, so that each page differs from all other pages and from its old
-    /// content.
+    /// Bytes that depend on the request, so that each page differs from all other pages and from its earlier content.
     Unique,
 }
 
@@ -74,7 +73,8 @@ pub enum Contents {
 pub struct PlayOptions {
     /// Content of writes.
     pub contents: Contents,
-    /// Number of write requests after which the file just written is synced, at least 1; never by default.
+    /// Number of write requests after which the file that was just written is synced, at least 1; by default, no file
+    /// is synced.
     pub sync_every: Option<u64>,
     /// Time by which the virtual clock advances with each request, and with each operation without
     /// requests, ns.
@@ -84,22 +84,22 @@ pub struct PlayOptions {
 /// Counts of operations and requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayCounts {
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
-    /// Files and directories created.
+    /// Number of files and directories created.
     #[serde(rename = "made")]
     pub created: u64,
-    /// Files deleted.
+    /// Number of files deleted.
     pub deleted: u64,
-    /// Write requests.
+    /// Number of write requests.
     pub write_requests: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub written_bytes: u64,
-    /// Read requests.
+    /// Number of read requests.
     pub read_requests: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub read_bytes: u64,
-    /// Files synced.
+    /// Number of syncs of a file.
     pub syncs: u64,
 }
 
@@ -146,12 +146,12 @@ pub enum PlayError<E: std::error::Error + 'static> {
         /// Error of the file system.
         source: E,
     },
-    /// Content differs from what was written, at this first byte.
+    /// The content that was read differs from the content that was written.
     #[error("{file:?} does not hold at byte {offset_bytes} what was written there")]
     Differs {
-        /// The file.
+        /// File that was read.
         file: FileId,
-        /// Offset of the byte.
+        /// Offset of the first byte that differs.
         offset_bytes: u64,
     },
 }
@@ -173,7 +173,7 @@ pub struct Player<T> {
     written: u32,
 }
 
-/// Range of an operation that reads or writes.
+/// Byte range of a file that an operation reads or writes.
 #[derive(Clone, Copy)]
 struct Extent {
     file: FileId,
