@@ -91,8 +91,8 @@ impl CrashImages {
 /// NVRAM that tracks stores, write-backs and fences for each line of 64 bytes.
 ///
 /// A fence makes durable the value that each line had when it was written back; later stores are not covered. After a
-/// crash, each line that is not durable has one of these contents, independently of other lines: its last durable
-/// value, any later value, or a mixture of these at a granularity of 8 bytes.
+/// crash, the content of each line that is not durable is random and independent of other lines. It is the last
+/// durable value, any later value, or a mixture of these at a granularity of 8 bytes.
 pub struct SimulatedNvram {
     /// Content that the processor sees.
     view: Vec<u8>,

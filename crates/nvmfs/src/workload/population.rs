@@ -9,9 +9,9 @@ use wearwell_base::seed::Random;
 
 /// Existing files with their sizes, from which files are drawn.
 ///
-/// *Uniform*: all files are equally likely. *Permuted*: each file is drawn once per pass, and new files join
-/// the next pass; the oldest file is removed first. *Zipf*: by age, the youngest first: the file of rank `k` is
-/// drawn or removed in proportion to `k^-skew`.
+/// *Uniform*: all files are equally likely. *Permuted*: each file is drawn once per pass, and new files join the next
+/// pass; the oldest file is removed first. *Zipf*: files are ranked by age, the youngest first, and the file of rank
+/// `k` is drawn or removed in proportion to `k^-skew`.
 #[derive(Clone, Debug)]
 pub(super) struct Population {
     order: Order,
@@ -20,9 +20,9 @@ pub(super) struct Population {
     files: Vec<FileId>,
     /// Size of each file in bytes; 0 for unused numbers.
     sizes: Vec<u64>,
-    /// Unused numbers of deleted files.
+    /// Numbers of deleted files that are not used again yet.
     free: Vec<FileId>,
-    /// Remaining files of the current pass; some may have been deleted.
+    /// Files that remain in the current pass; some may have been deleted.
     remaining: Vec<FileId>,
 }
 
@@ -44,7 +44,7 @@ impl Population {
         self.files.len()
     }
 
-    /// Adds a file of this size, at least 1.
+    /// Adds a file of this size, at least 1 byte.
     pub fn add(&mut self, bytes: u64) -> FileId {
         let file = self.free.pop().unwrap_or_else(|| {
             self.sizes.push(0);
@@ -55,7 +55,7 @@ impl Population {
         file
     }
 
-    /// Draws a file. Panics if there is none.
+    /// Draws a file. Panics if there are no files.
     pub fn draw(&mut self, random: &mut Random) -> FileId {
         match self.order {
             Order::Uniform => self.files[random.random_range(0..self.files.len())],
@@ -73,14 +73,14 @@ impl Population {
         }
     }
 
-    /// Draws an index into `files` by age.
+    /// Draws an index into `files`, ranked by age.
     fn draw_by_age(&self, random: &mut Random) -> usize {
         let zipf =
             Zipf::new(self.files.len() as f64, self.skew).expect("there are files, and the skew is one");
         self.files.len() - zipf.sample(random) as usize
     }
 
-    /// Draws and removes a file. Panics if there is none.
+    /// Draws a file and removes it. Panics if there are no files.
     pub fn remove(&mut self, random: &mut Random) -> FileId {
         let file = match self.order {
             Order::Uniform => {
@@ -103,7 +103,7 @@ impl Population {
         self.sizes[file.0 as usize]
     }
 
-    /// Adds to the size of a file.
+    /// Adds `bytes` to the size of a file.
     pub fn grow(&mut self, file: FileId, bytes: u64) {
         self.sizes[file.0 as usize] += bytes;
     }

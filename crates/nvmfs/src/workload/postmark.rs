@@ -103,7 +103,7 @@ impl Kind for Postmark {
         let generator = PostmarkGenerator {
             config: self.clone(),
             initial_files: files as usize,
-            // At least one file remains, for the next transaction to read.
+            // At least one file must remain, for the next transaction to read.
             allowed: (files as usize - max_drift).max(1)..=(files as usize + max_drift).max(2),
             directories: 0,
             population: Population::new(order_and_skew(self.order, self.skew)?),
@@ -142,7 +142,7 @@ impl PostmarkGenerator {
         }
     }
 
-    /// True if the next transaction creates a file: random, unless the number of files is at a limit.
+    /// True if the next transaction creates a file. The choice is random, unless the number of files is at a limit.
     fn is_next_creation(&self, random: &mut Random) -> bool {
         let creates = random.random_bool(self.config.create_share);
         let files = self.population.len();

@@ -1,4 +1,4 @@
-//! Conversion of the steps of a workload to single operations.
+//! Conversion of the steps of a workload to a sequence of operations.
 
 use super::{FileOp, FileWorkload};
 use std::collections::VecDeque;
@@ -7,24 +7,25 @@ use wearwell_base::seed::{Random, Seed};
 /// Operations that were generated but not yet returned.
 pub(super) type Queue = VecDeque<FileOp>;
 
-/// Behaviour of a kind of workload in steps; a step is a few operations that belong together.
+/// Generator of a workload in steps; a step is a few operations that belong together.
 pub(super) trait StepGenerator: Send {
-    /// Appends the next step of the set-up; appends nothing once all files are created.
+    /// Appends the next step of the set-up; appends nothing after all files were created.
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue);
 
     /// Appends one step of the main phase.
     fn step(&mut self, random: &mut Random, queue: &mut Queue);
 }
 
-/// Source of the operations of a workload.
+/// Source of the operations of a workload, one after the other.
 pub(super) struct Stream<L> {
     generator: L,
     random: Random,
     request_bytes: u32,
-    /// Remaining steps of the main phase; `None` if unlimited.
+    /// Number of remaining steps of the main phase; `None` if it is unlimited.
     steps: Option<u64>,
     set_up: bool,
-    /// Never empty during the set-up, so that its end is known as soon as its last operation was returned.
+    /// Operations to return next. The queue is never empty during the set-up, so that the end of the set-up is known
+    /// when its last operation was returned.
     queue: Queue,
 }
 

@@ -1,6 +1,6 @@
-//! Requests of many threads while other threads wait for the SSD, as on a mount: waiting happens without the lock, and
-//! the SSD is slow and sometimes fails. Each block that a read returns has the content written last, or one
-//! being written at the moment.
+//! Test of requests by many threads while other threads wait for the SSD, as on a mount. Waiting happens without the
+//! lock, and the SSD is slow and sometimes fails. Each block that a read returns has the content that was written
+//! last, or content that is being written.
 
 use std::io;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 
-/// SSD with slow requests, on which about one read in a hundred and one flush in a dozen fail. A batch has one
-/// flush, but possibly one write per block: if writes failed at this rate, hardly any batch would succeed.
+/// SSD with slow requests, on which about one read in a hundred and one flush in twelve fail. Writes do not fail: a
+/// batch has one flush, but possibly one write per block, so hardly any batch would succeed.
 struct SlowSsd {
     inner: MemorySsd,
     requests: AtomicU64,
@@ -65,9 +65,9 @@ type Fs = Nvmfs<PlainNvram, SlowSsd>;
 
 const THREADS: u64 = 4;
 const FILES: usize = 2;
-/// Unit of tracking: half a block, so that some writes must read first.
+/// Bytes of a unit, whose content is tracked: half a block, so that some writes must read first.
 const UNIT_BYTES: u64 = 2048;
-/// Units of a file; each thread writes those in its own part.
+/// Number of units of a file; each thread writes the units in its part of the file.
 const UNITS: u64 = 4096;
 const STEPS: u32 = 1200;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
@@ -75,7 +75,7 @@ const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 /// File that all threads read, with the state of each unit.
 struct TrackedFile {
     ino: Ino,
-    /// Number of the last write that began, and of the last one that returned.
+    /// For each unit, the number of the last write that began, and of the last write that returned.
     started: Vec<AtomicU64>,
     returned: Vec<AtomicU64>,
 }
@@ -84,14 +84,14 @@ struct Fixture {
     fs: Mutex<Fs>,
     ssd: Arc<SlowSsd>,
     files: Vec<TrackedFile>,
-    /// Number of waits of requests, and of extents flushed, recycled or trimmed.
+    /// Number of times that requests waited, and number of extents flushed, recycled or trimmed.
     waits: AtomicU64,
     jobs: AtomicU64,
     is_over: AtomicBool,
 }
 
 impl Fixture {
-    /// Runs a request as a mount does.
+    /// Runs a request as a mount does: repeats it after the work for which it must wait.
     fn request<T>(&self, mut handle: impl FnMut(&mut Fs) -> Result<T>) -> Result<T> {
         let mut waited: Option<(Work<SlowSsd>, io::Result<()>)> = None;
         loop {
@@ -115,7 +115,8 @@ impl Fixture {
         }
     }
 
-    /// Writes the next number to units of this thread. A failed write changes nothing or everything, a short one its first units.
+    /// Writes the next number to units of this thread. A failed write changes either nothing or everything; a short
+    /// write changes the first units.
     fn write(&self, file: &TrackedFile, units: Range<u64>) {
         let numbers = units.clone().map(|unit| file.started[unit as usize].fetch_add(1, SeqCst) + 1);
         let data: Vec<u8> =
@@ -125,7 +126,8 @@ impl Fixture {
         while begin.elapsed() < Duration::from_secs(60) {
             match self.request(|fs| fs.write(file.ino, units.start * UNIT_BYTES, data, &CALLER)) {
                 Ok(written) => {
-                    // A write that fails behind its first block is short; the rest is written by the next one.
+                    // If a write fails behind its first block, it is short; the next write writes the remaining
+                    // units.
                     let whole_units = written as u64 / UNIT_BYTES;
                     let done = |unit: u64| file.started[unit as usize].load(SeqCst);
                     for unit in units.start..units.start + whole_units {
@@ -137,7 +139,7 @@ impl Fixture {
                         return;
                     }
                 }
-                // The write is retried, while the worker frees space.
+                // The write is repeated after a pause, in which the worker frees space.
                 Err(Error::Ssd(_) | Error::NoSpace(_)) => thread::sleep(Duration::from_millis(1)),
                 Err(error) => panic!("{error}"),
             }

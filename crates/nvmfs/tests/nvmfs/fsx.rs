@@ -1,7 +1,7 @@
 //! Random operations on one file, compared with a buffer in memory.
 //!
-//! `WEARWELL_FSX=seed:ops` runs this number of operations from this seed. After a failure, the list of
-//! operations is reduced to those needed to reproduce it, and printed.
+//! `WEARWELL_FSX=seed:ops` runs `ops` operations generated from `seed`. After a failure, the list of operations is
+//! reduced to those that reproduce the failure, and printed.
 
 use crate::common::{Remount, content, small};
 use rand::{Rng, SeedableRng};
@@ -11,7 +11,7 @@ use wearwell_nvmfs::model::ModelFs;
 
 /// Maximum size of the file, bytes.
 const MAX_BYTES: usize = 3 << 20;
-/// Maximum range of one operation, bytes.
+/// Maximum length of the range of one operation, bytes.
 const RANGE_BYTES: usize = 200_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,8 @@ enum Step {
         length: usize,
         seed: u8,
     },
-    /// Writes whole pages, like the write-back of a mapped file: at most up to the page with the end of the
-    /// file.
+    /// Writes whole pages, as the write-back of a mapped file does, at most up to the page that contains the end of
+    /// the file.
     WritePages {
         from: usize,
         pages: usize,
@@ -71,7 +71,7 @@ fn step(numbers: &mut impl Rng) -> Step {
     }
 }
 
-/// Returns an offset: often at a block boundary, and more likely near the beginning than near the end.
+/// Returns an offset, which is often at a block boundary and more likely near the beginning than near the end.
 fn offset(numbers: &mut impl Rng) -> usize {
     let shift = numbers.random_range(0..8);
     let at = numbers.random_range(0..MAX_BYTES - BLOCK_BYTES) >> shift;
@@ -96,7 +96,7 @@ impl<F: FileSystem> Exerciser<F> {
         Self { fs, remount, file, expected: Vec::new() }
     }
 
-    /// Runs all steps; returns the first failed one.
+    /// Runs all steps; returns the number of the first failed step and its problem.
     fn run(mut self, steps: &[Step]) -> Result<(), (usize, String)> {
         for (number, step) in steps.iter().enumerate() {
             if let Step::Remount = step {
@@ -168,7 +168,7 @@ impl<F: FileSystem> Exerciser<F> {
         Ok(())
     }
 
-    /// Reads a range and compares it.
+    /// Reads a range and compares it with the expected content.
     fn check(&mut self, from: usize, length: usize) -> Result<(), String> {
         let mut out = vec![0xa5; length];
         let count = self
@@ -187,7 +187,7 @@ impl<F: FileSystem> Exerciser<F> {
     }
 }
 
-/// Removes steps that are not needed for a failure, by halves, quarters and so on.
+/// Removes steps without which the failure still occurs: halves, then quarters, and so on.
 fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec<Step> {
     let mut part = steps.len().div_ceil(2);
     while part > 0 {
@@ -205,7 +205,7 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec
     steps
 }
 
-/// Tests new file systems with several seeds, or with the one given in the environment.
+/// Tests new file systems with several seeds, or with the seed given in the environment.
 fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> (F, Remount<F>)) {
     let requested = std::env::var("WEARWELL_FSX").ok().map(|text| {
         let (seed, count) = text.split_once(':').expect("WEARWELL_FSX=seed:ops");

@@ -1,11 +1,11 @@
-//! Random operations have the same results on file systems and on the model.
+//! Random operations have the same results on other file systems as on the model.
 
 use crate::common::{ModelPair, OP_WORDS, Op, SpaceMode, random_ops, small};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::{Allocate, Caller, Change, FileSystem, Ino, Kind, ROOT, Seek};
 use wearwell_nvmfs::model::ModelFs;
 
-/// Runs operations, and compares the trees at the end and at intervals.
+/// Runs operations, and compares the trees at intervals and at the end.
 fn run_and_compare<F: FileSystem>(
     twin: &mut ModelPair<F>,
     ops: impl Iterator<Item = Op>,
@@ -20,7 +20,7 @@ fn run_and_compare<F: FileSystem>(
     twin.compare()
 }
 
-/// Returns a model with different inode numbers.
+/// Returns a model whose inode numbers differ from those of an ordinary one.
 fn model_with_other_inodes() -> ModelFs {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
@@ -69,7 +69,7 @@ fn nvmfs_agrees_with_the_model() {
     }
 }
 
-/// Misbehaviour of a faulty file system, in addition to an operation.
+/// Misbehaviour of a faulty file system, in addition to executing an operation.
 type Fault = fn(&mut ModelFs, &Op);
 
 /// Returns the first file in the root.

@@ -1,4 +1,4 @@
-//! Comparison of snapshots with copies of the model: each stays as it was, despite later operations and power
+//! Comparison of snapshots with copies of the model: snapshots do not change, despite later operations and power
 //! cuts.
 
 use crate::common::{
@@ -36,7 +36,7 @@ fn number_of<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> u32 {
     fs.store().views().find(|(_, record)| record.name == name).expect("it is there").0
 }
 
-/// Compares a snapshot with a copy of the model, both as a view of the live file system and mounted.
+/// Compares a snapshot with a copy of the model: once as a view of the live file system, and once mounted.
 fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) -> Result<(), String> {
     let mut model = model.clone();
     model.remount();
@@ -63,12 +63,12 @@ struct SnapshotSchedule {
     steps: usize,
     /// Number of operations between two actions on snapshots.
     every: usize,
-    /// Blocks freed between two operations; `None` frees all at once.
+    /// Number of blocks freed between two operations; `None` frees all blocks at once.
     blocks_per_step: Option<u64>,
 }
 
-/// Runs random operations while snapshots are created and deleted; returns the numbers of comparisons and of
-/// operations without space.
+/// Runs random operations while snapshots are created and deleted. Returns the number of comparisons, and the number
+/// of operations refused for lack of space.
 fn run_with_snapshots<N: Nvram + 'static>(
     (fs, remount): (Nvmfs<N, MemorySsd>, Remount<Nvmfs<N, MemorySsd>>),
     schedule: SnapshotSchedule,
@@ -168,7 +168,7 @@ fn snapshots_match_on_nvram_of_several_files() {
     let nvram = MappedNvram::create_set(&paths, bytes, Existing::Refuse, Persistence::CacheLines, 5).unwrap();
     let reopen = move |nvram: MappedNvram| {
         drop(nvram);
-        // In a different order than at creation.
+        // The order of the files differs from the order at creation.
         let paths: Vec<PathBuf> = paths.iter().rev().cloned().collect();
         MappedNvram::open_set(&paths, Persistence::CacheLines).unwrap()
     };
@@ -203,7 +203,7 @@ fn snapshot_costs_one_record_and_deletion_frees_everything() {
     fs.create_snapshot("b", 6).unwrap();
     assert_eq!((fs.stats().metadata_pages - before, fs.store().used_blocks() - used), (1, 0));
     put(&mut fs, b"large", 1 << 20, 2).unwrap();
-    // The overwritten blocks exist twice, with their pointers.
+    // The overwritten blocks are stored twice, and their pointers are, too.
     let held = fs.store().used_blocks() - used;
     assert_eq!(held, 256);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1) && is_all(&mut view(&fs, "b"), b"large", 1));
@@ -230,7 +230,7 @@ fn full_file_system_recovers_after_snapshot_deletion() {
     assert!(matches!(refused, Error::NoSpace(_)), "{refused}");
     fs.store().check().unwrap();
     let large = fs.lookup(ROOT, b"large").unwrap();
-    // Removal works, and frees the blocks that the snapshot does not have.
+    // Removal succeeds, and frees the blocks that the snapshot does not use.
     let used = fs.store().used_blocks();
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
     assert!(fs.store().used_blocks() < used && fs.attributes(large.ino).is_err());
@@ -255,10 +255,10 @@ fn available_blocks_can_be_overwritten_under_snapshot() {
             Err(error) => break error,
         }
     };
-    // Pointer blocks use space too.
+    // Pointer blocks need space, too.
     assert!(written <= available && written + 64 >= available, "{written} of {available}: {refused}");
     assert!(refused.to_string().contains("kept for a snapshot"), "{refused}");
-    // Blocks changed since the snapshot can be overwritten repeatedly.
+    // Blocks that have changed since the snapshot can be overwritten repeatedly.
     assert_eq!(fs.write(ino, 0, &vec![3; 1 << 20], &CALLER).unwrap(), 1 << 20);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1));
     fs.delete_snapshot("a").unwrap();
@@ -380,8 +380,7 @@ fn deleted_snapshot_is_stale_and_views_are_read_only() {
     assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
     fs.begin_deleting_snapshot("a").unwrap();
     assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
-    // A new snapshot with the same name, created before the old one is freed completely, is a different
-    // one.
+    // A new snapshot with the same name, created before all blocks of the old one are freed, is a different snapshot.
     fs.create_snapshot("a", 6).unwrap();
     assert_ne!(number_of(&fs, "a"), old);
     assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
@@ -410,7 +409,7 @@ fn wrong_names_in_snapshot_are_detected() {
         (now, check_snapshots(store).unwrap())
     };
     assert_eq!(problems(nvram.clone()), (0, vec![]));
-    // The name that is only in the older snapshot refers to a wrong inode.
+    // A name that only the older snapshot contains refers to a wrong inode.
     let ino = second.0.to_le_bytes();
     let is_entry = |at: &usize| nvram[*at..].starts_with(b"second") && nvram[at - 8..at - 4] == ino;
     let at = (fs.store().region.areas.data..nvram.len() - 8).find(is_entry).expect("its page is kept");
@@ -443,7 +442,7 @@ fn read_all_snapshots(fs: &mut SmallFs) {
     }
 }
 
-/// Returns true if fsck finds a problem in this NVRAM, and the number of snapshots left after the repair.
+/// Returns true if fsck finds a problem in this NVRAM, and the number of snapshots that remain after the repair.
 fn fsck_result(nvram: Vec<u8>, fs: &SmallFs) -> (bool, usize) {
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let (mut store, found) = Store::open_damaged(PlainNvram::from(nvram), ssd, Options::default()).unwrap();
@@ -471,7 +470,7 @@ fn flipped_bits_in_snapshot_metadata_are_detected() {
         damaged[SnapshotPages::AT + bit / 8] ^= 1 << (bit % 8);
         assert_eq!(fsck_result(damaged, &fs), (true, 2), "bit {bit} of the word");
     }
-    // The pages with records, with inodes, and with pointers.
+    // These are the pages with snapshot records, with inodes, and with pointers.
     let areas = &fs.store().region.areas;
     let kept = |page: &u32| {
         let info = areas.page_info(PageId(*page));

@@ -1,5 +1,5 @@
-//! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing
-//! and cleaning, closing and opening, and power cuts at any moment.
+//! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing and
+//! cleaning, with closing and opening, and with power cuts at any moment.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,7 +16,8 @@ use wearwell_nvmfs::store::{State, Store};
 const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 32 * 128;
 const FILES: u32 = 5;
-/// Beyond the direct pointers and the first tree, so that trees of two levels occur.
+/// Number of blocks of a file. It exceeds what the direct pointers and the first tree address, so that trees of two
+/// levels occur.
 const FILE_BLOCKS: u64 = 700;
 
 fn format(placement: PlacementKind) -> Format {
@@ -43,7 +44,7 @@ enum Op {
 fn draw(random: &mut impl Rng) -> Op {
     let file = random.random_range(0..FILES);
     let block = BLOCK_BYTES as u64;
-    // Most accesses go to a few blocks, so that some pages are hot.
+    // Most accesses go to a few blocks, so that some pages are used frequently.
     let blocks = if random.random_bool(0.5) { 40 } else { FILE_BLOCKS };
     let offset = random.random_range(0..blocks * block);
     let longest = (FILE_BLOCKS * block - offset) as usize;
@@ -60,7 +61,7 @@ fn draw(random: &mut impl Rng) -> Op {
     }
 }
 
-/// Files as arrays of bytes.
+/// Content of the files, as arrays of bytes.
 #[derive(Clone)]
 struct Model(Vec<Vec<u8>>);
 
@@ -239,7 +240,7 @@ fn full_store_refuses_writes_and_loses_nothing() {
     compare(&mut store, &model, "after cutting");
 }
 
-/// Returns a file system full of old data, as the start of each cut: NVRAM, SSD and content.
+/// Returns a file system full of old data, from which each cut starts: NVRAM, SSD and model.
 fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
     let options = options(Grouping::UpdateLikelihood);
     let power = PowerSource::new();
@@ -316,7 +317,7 @@ fn written_data_survives_power_cut() {
 #[test]
 fn flush_is_due_before_write_must_wait() {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-    // So small that the pages that must stay clean exceed the share set by the thresholds.
+    // The NVRAM is so small that the pages which must stay clean exceed the fraction set by the thresholds.
     let options = Options { flush_above: 1.0, flush_below: 1.0, ..Options::default() };
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), ssd, &format(PlacementKind::Nvmfs), &options);
     let mut blocks = (0..FILES).flat_map(|file| (0..FILE_BLOCKS).map(move |block| (file, block)));
@@ -332,7 +333,7 @@ fn flush_is_due_before_write_must_wait() {
 #[test]
 fn full_file_system_is_usable_after_power_cut() {
     let (format, mut options) = (format(PlacementKind::Nvmfs), options(Grouping::UpdateLikelihood));
-    // Only flushing itself cleans, so that the number of free extents is minimal.
+    // Only flushing triggers cleaning, so that the number of free extents is minimal.
     options.recycle_free = 0.0;
     let ssd = Arc::new(MemorySsd::new(20 * 128));
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), Arc::clone(&ssd), &format, &options);

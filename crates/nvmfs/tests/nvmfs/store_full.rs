@@ -1,4 +1,4 @@
-//! Comparison of the blocks of a few files, on small devices that are always full, with a map.
+//! Comparison of the blocks of a few files with a map, on small devices that are always full.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,13 +19,13 @@ const SSD_BLOCKS: u64 = 3072;
 const FILES: u32 = 3;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Store with its expected content, and a flush in progress.
+/// Store with its expected content, and with a flush in progress.
 struct StoreFixture {
     store: Option<SmallStore>,
     ssd: Arc<MemorySsd>,
     blocks: BTreeMap<(Ino, u64), Vec<u8>>,
     flushing: Option<Batch<MemorySsd>>,
-    /// Number of writes refused entirely or in part for lack of space.
+    /// Number of writes that were refused entirely or partly for lack of space.
     refused: u32,
 }
 
@@ -116,8 +116,8 @@ impl StoreFixture {
         }
     }
 
-    /// Opens the store again after a close, or after a simulated crash of the process, which preserves all
-    /// stores.
+    /// Opens the store again, after a close or after a simulated crash of the process, which preserves all stores to
+    /// NVRAM.
     fn reopen(&mut self, is_closed: bool) {
         if is_closed {
             self.end_flush();
@@ -133,7 +133,7 @@ impl StoreFixture {
         self.check();
     }
 
-    /// Checks that exactly the expected blocks exist.
+    /// Checks that the expected blocks exist, and no other blocks.
     fn check(&mut self) {
         self.store().check().expect("counts agree");
         let keys: Vec<_> = self.blocks.keys().copied().collect();

@@ -1,5 +1,5 @@
-//! Many concurrent threads, while another one flushes and recycles as in a mount: each thread finds exactly the
-//! data that it wrote.
+//! Test with many concurrent threads and another thread that flushes and recycles, as in a mount: each thread finds
+//! exactly the data that it wrote.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ const BLOCKS: u64 = 160;
 const STEPS: u32 = 1500;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 
-/// Files of a thread in its directory: inode, and the byte that fills each block.
+/// Files of a thread in its directory, each with its inode and the byte that fills each block.
 struct ThreadFiles {
     directory: Ino,
     files: Vec<(Ino, Vec<u8>)>,
@@ -39,12 +39,12 @@ fn begin(fs: &Mutex<Fs>, thread: u32) -> ThreadFiles {
     ThreadFiles { directory, files: (0..FILES).map(make).collect() }
 }
 
-/// Work of one thread: writes, reads, and renames its files.
+/// Work of one thread, which writes, reads and renames its files.
 fn run_requests(fs: &Mutex<Fs>, files: &mut ThreadFiles, thread: u32) {
     let mut random = Seed(u64::from(thread)).derive("threads").random();
     for step in 0..STEPS {
         if step % 8 == 0 {
-            // Pauses like a program, so that the worker thread gets its turn.
+            // The thread pauses as a program does, so that the worker thread can proceed.
             thread::sleep(Duration::from_micros(50));
         }
         let file = random_below(&mut random, FILES as u64) as usize;
@@ -81,8 +81,8 @@ fn check_block(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
     assert!(out[..read].iter().all(|byte| *byte == expected), "inode {}, block {block}", ino.0);
 }
 
-/// Flushes and recycles until the end of the test; counts completed work. Other threads continue while an
-/// extent is written.
+/// Flushes and recycles until the end of the test, and counts completed work. Other threads continue while an extent
+/// is written.
 fn run_background(fs: &Mutex<Fs>, is_over: &AtomicBool, done: &AtomicU64) {
     while !is_over.load(Ordering::Relaxed) {
         let work = fs.lock().unwrap().begin_background().unwrap();

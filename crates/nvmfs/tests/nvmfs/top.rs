@@ -1,4 +1,4 @@
-//! File system on top of a stack: start and length of the measurement, and its counts.
+//! Tests of a file system on top of a stack: start and length of the measurement, and its counts.
 
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -57,13 +57,13 @@ fn count_from_mkfs_counts_everything() {
         play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
     let counts = report.stats.counts;
     assert!(report.set_up && report.measured.counts == counts, "{report:?}");
-    // The set-up is counted; the length of the run is determined by the writes after it.
+    // The measurement includes the set-up; the writes after the set-up determine the length of the run.
     assert_eq!(report.measured.played.created, 1);
     assert_eq!(report.played.created, 0);
     let written_bytes = DISK_BYTES / 2;
     assert!((written_bytes..written_bytes + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(report.measured.played.written_bytes, 4096 * counts.written_blocks);
-    // Plus the label of the SSD.
+    // The label of the SSD is one more block.
     assert_eq!(drive_bytes(&result), 4096 * (counts.ssd_written_blocks + 1));
     let traffic = counts.ssd_written_blocks as f64 / counts.written_blocks as f64;
     assert!((report.measured.traffic.unwrap() - traffic).abs() < 1e-12);
@@ -77,7 +77,7 @@ fn count_from_set_up_counts_only_the_workload() {
     assert!((DISK_BYTES..DISK_BYTES + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
     assert!(report.measured.counts.ssd_written_blocks < report.stats.counts.ssd_written_blocks);
-    // Without other settings, the measure of the drive determines the length.
+    // Without other settings, the length of the run is set by the pages that the drive receives.
     let top = json!({ "nvram": "5 MiB", "count_from": "set_up" });
     let (result, _) = play(top, json!({ "drive_writes": 0.5 }));
     let written_bytes = DISK_BYTES / 2;
@@ -94,7 +94,7 @@ fn requested_bytes_are_written_after_warm_up() {
     let written = report.measured.played.written_bytes;
     assert!((DISK_BYTES / 4..DISK_BYTES / 4 + 4096).contains(&written), "{report:?}");
     assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
-    // Without `written` the run is as long as before, and the measured counts are reported too.
+    // Without `written`, the length of the run is the same, and the measured counts are reported, too.
     let (result, report) = play(json!({ "nvram": "5 MiB" }), json!({ "warm_up": 1.0, "drive_writes": 0.5 }));
     assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
 }

@@ -214,7 +214,8 @@ impl<T: Target> Player<T> {
         Ok(())
     }
 
-    /// Executes up to `operations` operations, fewer only if the workload ends. Returns the number.
+    /// Executes up to `operations` operations, fewer only if the workload ends. Returns the number of executed
+    /// operations.
     pub fn play(
         &mut self,
         workload: &mut dyn FileWorkload,
@@ -324,7 +325,7 @@ impl<T: Target> Player<T> {
         self.target.close().map_err(refused)
     }
 
-    /// Compares the buffer, read at an offset of a file, with what was written there.
+    /// Compares the buffer, which was read at an offset of a file, with the content written there.
     fn compare(&mut self, file: FileId, offset_bytes: u64) -> Result<(), PlayError<T::Error>> {
         self.expected.resize(self.buffer.len(), 0);
         fill(file, offset_bytes, &mut self.expected);
@@ -344,7 +345,7 @@ impl<T: Target> Player<T> {
     }
 }
 
-/// Returns the offsets and lengths of the requests of an extent.
+/// Returns the offset and the length of each request of an extent.
 fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, usize)> {
     let Extent { offset_bytes, bytes, .. } = extent;
     (0..bytes)

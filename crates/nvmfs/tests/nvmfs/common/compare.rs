@@ -1,4 +1,4 @@
-//! Full comparison of two file systems.
+//! Comparison of everything visible in two file systems.
 
 use super::outcome::{comparable, list};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +21,9 @@ struct Comparison<'a> {
     matched: BTreeSet<Ino>,
 }
 
-/// Finds the first visible difference, in the tree or in `unnamed` open files.
+/// Finds the first visible difference, in the directory tree or in the unlinked open files `unnamed`.
 ///
-/// Reads update access times, in both file systems equally.
+/// The comparison reads files, which updates access times equally in both file systems.
 pub fn compare(
     model: &mut dyn FileSystem,
     other: &mut dyn FileSystem,
@@ -47,7 +47,7 @@ fn expect_same<T: PartialEq + Debug>(name: &str, path: &[u8], model: T, other: T
     Err(format!("{name} of {path}:\n  model {model:?}\n  other {other:?}"))
 }
 
-/// Returns the results of both, unless one failed.
+/// Returns the results of an operation in both file systems, unless one of them failed.
 fn both<T>(
     name: &str,
     path: &[u8],
@@ -136,7 +136,7 @@ impl Comparison<'_> {
             expect_same("blocks", path, 0, other.blocks)?;
         }
         for (start, end) in model_parts {
-            // With the edges of the holes on both sides, and of the end.
+            // The range includes the edges of the adjacent holes, and the end of the file.
             let start = start.saturating_sub(100);
             let mut model = vec![1; (end + 100 - start) as usize];
             let mut other = vec![2; model.len()];
@@ -163,7 +163,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns the ranges of a file that have blocks (start and end), in order.
+/// Returns the start and the end of each range of a file whose blocks exist, in order.
 fn parts(fs: &mut dyn FileSystem, ino: Ino) -> std::result::Result<Vec<(u64, u64)>, Error> {
     let mut parts = Vec::new();
     let mut at = 0;

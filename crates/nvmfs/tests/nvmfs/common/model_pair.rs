@@ -1,4 +1,4 @@
-//! The model and another file system, driven by the same operations.
+//! The model and another file system, on which the same operations run.
 
 use super::compare::compare;
 use super::op::Op;
@@ -8,10 +8,10 @@ use wearwell_nvmfs::model::ModelFs;
 
 const EXPECT_MOUNTED: &str = "the other file system is mounted";
 
-/// Maximum number of known files; creations beyond it are skipped. All files fit into a small file system.
+/// Maximum number of known files; further creations are skipped. All files fit into a small file system.
 const MAX_FILES: usize = 40;
 
-/// File in both file systems.
+/// Inode numbers of a file in both file systems.
 #[derive(Clone, Copy, Debug)]
 struct KnownFile {
     model: Ino,
@@ -20,7 +20,7 @@ struct KnownFile {
     opens: u32,
 }
 
-/// Treatment of lack of space in the other file system when the model has space.
+/// Treatment of operations for which only the model has enough free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceMode {
     Enough,
@@ -38,7 +38,7 @@ pub struct ModelPair<F> {
     pairs: Vec<KnownFile>,
     now_ns: i64,
     steps: usize,
-    /// Number of operations refused by the other file system for lack of space.
+    /// Number of operations that the other file system refused for lack of space.
     pub refused: usize,
 }
 
@@ -61,7 +61,7 @@ impl<F: FileSystem> ModelPair<F> {
         pair
     }
 
-    /// Gives the root the same attributes in both.
+    /// Gives the root directory the same attributes in both file systems.
     fn equalise_root(&mut self) {
         use wearwell_nvmfs::api::Change;
         let change = Change {
@@ -88,7 +88,7 @@ impl<F: FileSystem> ModelPair<F> {
         Caller { uid: 10 + self.steps as u32 % 3, gid: 20 + self.steps as u32 % 2, now_ns: self.now_ns }
     }
 
-    /// Runs an operation in both; an error describes the difference.
+    /// Runs an operation in both file systems; an error describes the difference.
     pub fn step(&mut self, op: &Op) -> Result<(), String> {
         self.steps += 1;
         self.now_ns += 1_000_000_007;
@@ -115,7 +115,7 @@ impl<F: FileSystem> ModelPair<F> {
                 self.refused += 1;
                 return Ok(());
             }
-            // A partial write is equivalent to a shorter write.
+            // A partial write is repeated in the model as a shorter write.
             if let (Op::Write { length, .. }, Outcome::Number(written)) = (&mut op, &other) {
                 self.refused += usize::from(*written < *length as u64);
                 *length = *written as usize;
@@ -158,7 +158,7 @@ impl<F: FileSystem> ModelPair<F> {
         }
     }
 
-    /// Records that an operation in both referred to these inodes.
+    /// Records the inode numbers that an operation returned in both file systems.
     fn note_inodes(&mut self, model: Ino, other: Ino) -> Result<(), String> {
         match self.pairs.iter().find(|known| known.model == model || known.other == other) {
             None => {
@@ -177,7 +177,7 @@ impl<F: FileSystem> ModelPair<F> {
         self.compare()
     }
 
-    /// Closes all files in the model, after the other file system was unmounted.
+    /// Closes all files in the model after the other file system was unmounted.
     pub fn close_all(&mut self) {
         self.model.remount();
         let fs = &mut self.model;
@@ -187,13 +187,13 @@ impl<F: FileSystem> ModelPair<F> {
         }
     }
 
-    /// Removes the other file system, to be replaced with [`ModelPair::with_other`].
+    /// Removes the other file system, so that [`ModelPair::with_other`] can replace it.
     pub fn take_other(&mut self) -> F {
         self.other.take().expect(EXPECT_MOUNTED)
     }
 
-    /// Returns a copy that is paired with another file system with the same files and inode numbers; it
-    /// cannot be remounted.
+    /// Returns a copy with another file system that has the same files and inode numbers; the copy cannot be
+    /// remounted.
     pub fn with_other(&self, other: F) -> Self {
         Self {
             model: self.model.clone(),
@@ -207,7 +207,7 @@ impl<F: FileSystem> ModelPair<F> {
         }
     }
 
-    /// Compares everything visible.
+    /// Compares everything that is visible.
     pub fn compare(&mut self) -> Result<(), String> {
         let caller = self.caller();
         let mut nameless = Vec::new();

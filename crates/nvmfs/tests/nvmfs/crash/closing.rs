@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::api::{FileSystem, Kind};
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// Returns a scene with data on both devices.
+/// Returns a state with data on both devices.
 fn used_state(placement: PlacementKind) -> SavedState {
     let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
     SavedState::after(placement, steps)
@@ -33,9 +33,9 @@ fn power_cut_during_close_loses_nothing() {
     }
 }
 
-/// Mounts an image of an older version, which upgrades it, and cuts the power at each of these events. `random_images`
-/// random images per cut must recover as expected. Returns the number of images still of the older version, and
-/// of upgraded images.
+/// Mounts an image of an older version, which upgrades the image, and cuts the power at each of these events.
+/// `random_images` random images per cut must recover as expected. Returns two numbers of images: those still in the
+/// old version, and those that were upgraded.
 fn cut_in_first_mount(
     old: &Image,
     expected: Expected,
@@ -52,7 +52,8 @@ fn cut_in_first_mount(
     *counts.lock().expect("nobody panics with it")
 }
 
-/// A file system without checksums gets them at its first mount, even with a power cut at any time.
+/// A file system without checksums gets them at its first mount, even if the power is cut at any time during the
+/// mount.
 #[test]
 fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     for placement in PlacementKind::ALL {
@@ -78,8 +79,8 @@ fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     }
 }
 
-/// A file system of an older version (without reserved blocks, additional inodes or snapshots) is upgraded at
-/// its first mount, even with a power cut at any time.
+/// A file system of an older version (without reserved blocks, inode pages or snapshots) is upgraded at its first
+/// mount, even if the power is cut at any time during the mount.
 #[test]
 fn power_cut_during_upgrade_of_older_version_loses_nothing() {
     for version in *b"247" {

@@ -1,4 +1,4 @@
-//! Many power cuts of one run: at each cut, the possible images are checked, and the run continues.
+//! Many power cuts in one run: at each cut, the possible images are checked, and the run continues.
 
 use crate::crash::cut_counts;
 use crate::crash::machine::{Image, Machine};
@@ -6,18 +6,18 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 
-/// Fate of changes that were not durable.
+/// Part of the changes that survives, among those that were not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurvivingChanges {
-    /// All were lost.
+    /// No change survives.
     Nothing,
-    /// None were lost.
+    /// All changes survive.
     Everything,
-    /// A random selection was lost.
+    /// A random selection of the changes survives.
     Some,
 }
 
-/// Image that a power cut may leave.
+/// Possible content of the devices after a power cut.
 pub struct CrashImage<'a> {
     pub image: Image,
     pub surviving: SurvivingChanges,
@@ -35,15 +35,16 @@ pub struct Cuts {
     /// Number of images with [`SurvivingChanges::Some`] per cut.
     random_images: usize,
     check: Check,
-    /// Number of persistence points when an image that lost everything was last checked, and number of
-    /// content changes when one that lost nothing was. While these numbers stay the same, so do the images.
+    /// Number of persistence points when an image that lost all changes was last checked, and number of content
+    /// changes when an image that lost none was last checked. As long as these numbers stay the same, the images do,
+    /// too.
     checked_points: Option<u64>,
     checked_changes: Option<u64>,
     problem: Option<(u64, String)>,
 }
 
 impl Cuts {
-    /// `check` checks an image; after the first error, no more images are checked.
+    /// Prepares cuts at `events`. `check` checks an image; after the first error, no more images are checked.
     pub fn new(
         events: impl IntoIterator<Item = u64>,
         random_images: usize,
@@ -67,7 +68,7 @@ impl Cuts {
         Cuts { seed, ..self }
     }
 
-    /// Checks the possible images of a power cut now, if a cut is due.
+    /// Checks the possible images of a power cut at the current event, if a cut is due.
     pub fn check_if_due(&mut self, machine: &Machine) {
         let event = machine.power.events();
         if self.events.pop_if(|next| *next == event).is_none() || self.problem.is_some() {
@@ -96,7 +97,7 @@ impl Cuts {
     /// The event of the first cut with a wrong image, and the problem.
     ///
     /// # Panics
-    /// If an event was never reached.
+    /// Panics if an event was never reached.
     pub fn end(self) -> Result<(), (u64, String)> {
         match self.problem {
             Some(problem) => Err(problem),

@@ -1,5 +1,5 @@
-//! NVRAM and SSD of different mounts are detected as a mismatch; devices of the same mount always match, even
-//! after a power cut at any time.
+//! NVRAM and SSD of different mounts are detected as a mismatch. Devices of the same mount always match, even after a
+//! power cut at any time.
 
 use crate::crash::cuts::{Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
@@ -25,7 +25,7 @@ fn mount(nvram: &[u8], ssd: &MemorySsd, nonce: u64) -> Result<PlainFs, OpenError
     PlainFs::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options).map(|(fs, _)| fs)
 }
 
-/// Mounts and closes an image, with a mark of its own.
+/// Mounts and closes an image; `nonce` identifies the mount.
 fn mounted_and_closed(image: &Image, nonce: u64) -> Image {
     let ssd = Arc::new(image.ssd.clone());
     let options = Options { nonce, ..options() };
@@ -49,7 +49,7 @@ fn damaged(bytes: &[u8], at: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the SSD with a changed first block.
+/// Returns a copy of the SSD with a changed first block.
 fn with_label(ssd: &MemorySsd, change: impl Fn(&mut [u8])) -> MemorySsd {
     let ssd = ssd.clone();
     let mut block = vec![0; BLOCK_BYTES];
@@ -74,7 +74,7 @@ fn copies_of_other_mounts_are_rejected_naming_the_older() {
             assert!(text.contains(older) && text.contains("--unpaired"), "{text}");
         }
     }
-    // Copies that were mounted as often as the original, but separately.
+    // The copies were mounted as often as the original, but separately.
     let (one, other) = (mounted_and_closed(&images[2], 8), mounted_and_closed(&images[2], 9));
     assert!(open_error(&one.nvram, &one.ssd).is_none());
     let text = open_error(&one.nvram, &other.ssd).expect("they are of different mounts");
@@ -133,13 +133,13 @@ fn power_cut_during_mount_never_mismatches_devices() {
     let expected = Arc::new(Expected::exact(tree_of(&scene.model)));
     let events = scene.image.events_of_mount().expect("it was closed");
     let between = Arc::new(AtomicU32::new(0));
-    // The rest of the mount, before and after the change of epochs, does not depend on it.
+    // The parts of the mount before and after the change of epochs do not depend on the epochs.
     let (first, end) = epoch_events(&scene.image, events);
     let counted = Arc::clone(&between);
     let cuts = Cuts::new(first.saturating_sub(3)..(end + 3).min(events), 4, move |crash| {
         let now = Epoch::decode(&crash.image.nvram, Epoch::AT);
         counted.fetch_add((now != Epoch::decode(&crash.image.nvram, Epoch::NEXT_AT)).into(), Relaxed);
-        // An image that is partly mounted already needs fewer events.
+        // Mounting an image that was partly mounted already takes fewer events.
         let last = crash.image.events_of_mount()?;
         for second in [first, first + 2, end] {
             recover_again(&crash.image, &expected, second.min(last), crash.random.next_u64())?;
@@ -151,9 +151,9 @@ fn power_cut_during_mount_never_mismatches_devices() {
     assert!(between > 10, "{between} images are of between the two");
 }
 
-/// Returns the events of a mount between which it changes its epoch, found from the images of cuts.
+/// Returns the first and the last event of the part of a mount that changes the epoch, found from the images of cuts.
 fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
-    // Without and with losses.
+    // The images are taken with all changes and without any.
     let of = |event: u64| {
         let counts = Arc::new(Mutex::new((None, None)));
         let found = Arc::clone(&counts);

@@ -6,11 +6,11 @@ use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
 const WORD_BYTES: usize = 8;
 const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
 
-/// Content before the interrupted operation, and after it.
+/// Visible content before the interrupted operation, and after it.
 pub struct Expected {
     pub before: Tree,
     pub after: Tree,
-    /// True if the operation writes to a file and may be found partly done.
+    /// True if the operation writes to a file, and may therefore be partly complete.
     pub is_write: bool,
 }
 
@@ -38,7 +38,7 @@ impl Expected {
         }
         let unseen = [&self.before, &self.after, found].map(|tree| tree.invisible_blocks);
         let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.invisible_blocks);
-        // Any part of a reservation is allowed; blocks being written beyond the end may be reserved
+        // Any part of a reservation may be complete. Blocks that were being written beyond the end may be reserved
         // instead.
         if unseen[2] < unseen[0].min(unseen[1]) || all[2] > all[0].max(all[1]) {
             return Err(format!(
@@ -50,7 +50,7 @@ impl Expected {
     }
 }
 
-/// Describes the first difference of two trees.
+/// Describes the first difference between two trees.
 pub fn difference(one: &Tree, other: &Tree) -> String {
     for (one, other) in one.nodes.iter().zip(&other.nodes) {
         if one.path != other.path || one.attributes != other.attributes || one.atomic != other.atomic {
@@ -71,7 +71,7 @@ pub fn difference(one: &Tree, other: &Tree) -> String {
     format!("files and blocks behind their ends: {:?} are {:?}", counts[0], counts[1])
 }
 
-/// Checks that a file is allowed during a write: everything but data, size and times must match.
+/// Checks that the state of a file is allowed during a write: everything except data, size and times must match.
 fn between(before: &Node, after: &Node, found: &Node) -> Result<(), String> {
     let path = found.path.escape_ascii();
     let mut attributes = found.attributes.clone();
@@ -111,11 +111,11 @@ fn between_blocks(before: &Node, after: &Node, found: &Node, block: u64) -> Resu
     let start = block * BLOCK_BYTES as u64;
     let length = found.attributes.size_bytes.saturating_sub(start).min(BLOCK_BYTES as u64) as usize;
     let path = found.path.escape_ascii();
-    // Beyond the end nothing is visible, even if it was already written.
+    // Beyond the end of the file nothing is visible, even if data was already written there.
     if length > 0 && is_there[0] && is_there[1] && !is_there[2] {
         return Err(format!("{path}: block {block} is gone"));
     }
-    // An extra zero block is allowed if allocation was in progress.
+    // One extra zero block is allowed if an allocation was in progress.
     if !is_there[0] && !is_there[1] && now != ZEROS {
         return Err(format!("{path}: block {block} is new"));
     }

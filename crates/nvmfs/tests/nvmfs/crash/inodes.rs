@@ -1,4 +1,4 @@
-//! Power cuts while pages of inodes are added and freed.
+//! Power cuts while inode pages are added and freed.
 
 use crate::common::more_cases;
 use crate::crash::cuts::{Cuts, SurvivingChanges};
@@ -33,8 +33,8 @@ impl FileChange {
     }
 }
 
-/// Cuts the power at every second event of an act (at every event with more cases), and at one event of the
-/// mount after it. Returns the number of events.
+/// Cuts the power at every second event of a change (at every event if more cases are requested), and at one event of
+/// the following mount. Returns the number of events.
 fn cut_change(image: &Image, model: &ModelFs, change: FileChange) -> u64 {
     let (machine, mut fs) = image.mount(Fault::Nothing).expect("it was closed");
     let start = machine.power.events();
@@ -57,7 +57,8 @@ fn cut_change(image: &Image, model: &ModelFs, change: FileChange) -> u64 {
     events.end - events.start
 }
 
-/// Performs the acts in order, and cuts each one that changes the number of inode pages. Returns these changes.
+/// Performs the changes in order, and cuts each one that changes the number of inode pages. Returns the number of
+/// inode pages before and after each such change.
 fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
     let (mut image, mut model) = (Image::new_fs(PlacementKind::Nvmfs), ModelFs::new());
     let begin = |image: &Image| -> (Machine, Fs) { image.mount(Fault::Nothing).expect("it was closed") };
@@ -69,7 +70,7 @@ fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
         let after = fs.stats().inode_pages;
         if before != after {
             changes.push((before, after));
-            // Repeats the acts up to this one.
+            // The changes before this one are repeated.
             let (machine, mut fs) = begin(&image);
             done.drain(..).for_each(|act: FileChange| {
                 act.play(&mut fs);
@@ -88,7 +89,7 @@ fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
     changes
 }
 
-/// The fifth page needs a page of pointers; of the last two pages, one is kept.
+/// The fifth inode page needs a pointer page; of the last two inode pages, one is kept in reserve.
 #[test]
 fn power_cut_while_adding_or_freeing_inode_pages_loses_nothing() {
     let made = (0..150).map(FileChange::Make);

@@ -1,4 +1,4 @@
-//! NVMFS on devices with power cuts that record their operations and may be faulty.
+//! NVMFS on devices that record their operations, whose power can be cut, and which may be faulty.
 
 use crate::crash::cuts::{Cuts, SurvivingChanges};
 use rand::RngCore;
@@ -13,12 +13,12 @@ use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 
-/// Nearly the minimum size, so that pages are evicted.
+/// Nearly the minimum size of the NVRAM, so that pages are evicted.
 const NVRAM_BYTES: usize = 13 << 18;
-/// Minimum number of extents, so that extents are constantly recycled.
+/// Minimum number of extents, so that extents are recycled all the time.
 const SSD_BLOCKS: u64 = 16 * 128;
 
-/// Minimum initial number of inodes, so that more are added.
+/// Minimum initial number of inodes, so that inode pages are added.
 const INODES: u32 = 16;
 
 pub type Fs = Nvmfs<LoggingNvram, LoggingSsd>;
@@ -41,7 +41,7 @@ pub struct Image {
     pub ssd: MemorySsd,
 }
 
-/// Operation of a device that is recorded.
+/// Recorded operation of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceOp {
     Fence,
@@ -53,14 +53,14 @@ pub enum DeviceOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Nothing,
-    /// Every second write-back of NVRAM: its data is not durable until the line is written back again.
-    /// (Skipping a fence would matter less: the next fence makes its lines durable.)
+    /// Every second write-back of NVRAM: its data is not durable until the line is written back again. (Skipping a
+    /// fence would have less effect: the next fence makes its lines durable.)
     WriteBacks,
     /// Flushes of the SSD.
     Flushes,
 }
 
-/// Recorded operations, each with the number of events that had taken effect after it.
+/// Recorded operations, each with the number of events that had taken effect when it was complete.
 #[derive(Clone, Default)]
 pub struct OpLog(Arc<Mutex<Vec<(u64, DeviceOp)>>>);
 
@@ -83,13 +83,13 @@ pub struct Machine {
     fault: Fault,
     nvram: CrashImages,
     ssd: Arc<SimulatedSsd>,
-    /// Number of changes of the content of a device, durable or not.
+    /// Number of changes to the content of a device, durable or not.
     changes: Arc<AtomicU64>,
     cuts: Arc<Mutex<Option<Cuts>>>,
 }
 
 impl Machine {
-    /// Called after each operation of a device; `changed` is true if its content changed.
+    /// Called after each operation of a device; `changed` is true if the content of the device changed.
     fn op_done(&self, changed: bool) {
         self.changes.fetch_add(changed.into(), Relaxed);
         if let Some(cuts) = self.cuts.lock().expect("nobody panics with it").as_mut() {
@@ -97,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// Returns the number of changes of the content of a device.
+    /// Returns the number of changes to the content of a device.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }
@@ -116,7 +116,7 @@ impl Machine {
         self.cuts.lock().expect("nobody panics with it").take().expect("they were begun").end()
     }
 
-    /// Returns the content of the devices if the power is cut now, or when it was cut.
+    /// Returns the content of the devices if the power is cut now, or the content when it was cut.
     pub fn image(&self, surviving: SurvivingChanges, random: &mut impl RngCore) -> Image {
         let (nvram, ssd) = (&self.nvram, &self.ssd);
         match surviving {
@@ -236,8 +236,7 @@ impl Image {
         machine.close(fs)
     }
 
-    /// Returns a file system in the format of old versions, without checksums, in which `act` was
-    /// performed.
+    /// Returns a file system in the format of old versions, without checksums, after `act` was performed.
     pub fn old_format(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Fault::Nothing);
@@ -255,7 +254,7 @@ impl Image {
         mount_on(machine, nvram)
     }
 
-    /// Mounts the image and cuts the power meanwhile.
+    /// Mounts the image and cuts the power during the mount.
     ///
     /// # Errors
     /// The mount fails, or the state after a cut is wrong.

@@ -12,31 +12,31 @@ use wearwell_nvmfs::api::Result;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::store::State;
 
-/// Number of cuts in a phase.
+/// Number of cuts per phase.
 const CUTS: u64 = 12;
 
-/// Ends of the phases of a flush: the batch is written, then its metadata is updated.
+/// Events at which the phases of a flush end: the batch is written, then its metadata is updated.
 struct FlushPhases {
     started: u64,
     written: u64,
     metadata_updated: u64,
 }
 
-/// Ends of the phases of cleaning: blocks are read, inodes updated, space freed.
+/// Events at which the phases of cleaning end: blocks are read, inodes are updated, space is freed.
 struct CleaningPhases {
     started: u64,
     read: u64,
     inodes_updated: u64,
 }
 
-/// Returns a scene with many dirty pages, and with blocks that are only on the SSD.
+/// Returns a state with many dirty pages, and with blocks that are only on the SSD.
 fn saved_state() -> SavedState {
     let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
     SavedState::after(PlacementKind::Nvmfs, steps)
 }
 
-/// Writes to some blocks, with the same bytes each time, so that extents keep other blocks that are nowhere
-/// else.
+/// Writes the same bytes to some blocks each time, so that extents keep other blocks of which they have the only
+/// copy.
 fn write_some(player: &mut Player<'_>) -> Result<()> {
     (0..900).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
@@ -46,7 +46,7 @@ fn write_all(player: &mut Player<'_>) -> Result<()> {
     (0..600).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
-/// Flushes an extent, and cuts the power meanwhile.
+/// Flushes an extent, and cuts the power during the flush.
 fn flush(scene: &SavedState, cuts: Option<Cuts>) -> (Machine, FlushPhases) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     fs.auto_flush = false;
@@ -63,7 +63,7 @@ fn flush(scene: &SavedState, cuts: Option<Cuts>) -> (Machine, FlushPhases) {
     (machine, FlushPhases { started: begun, written, metadata_updated: noted })
 }
 
-/// Cleans an extent, and cuts the power meanwhile.
+/// Cleans an extent, and cuts the power during cleaning.
 fn clean(scene: &SavedState, cuts: Option<Cuts>) -> (Machine, CleaningPhases) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     // Fragmented extents must not be recycled immediately.
@@ -73,7 +73,7 @@ fn clean(scene: &SavedState, cuts: Option<Cuts>) -> (Machine, CleaningPhases) {
     if let Some(cuts) = cuts {
         machine.begin_cuts(cuts);
     }
-    // Until an extent with blocks that are nowhere else is cleaned.
+    // This continues until an extent is cleaned that has the only copy of some blocks.
     let (begun, fences) = loop {
         let (begun, before) = (machine.power.events(), machine.op_log.ops().len());
         assert!(store.recycle_step().expect("there is room"));
@@ -88,7 +88,7 @@ fn clean(scene: &SavedState, cuts: Option<Cuts>) -> (Machine, CleaningPhases) {
     (machine, CleaningPhases { started: begun, read: brought, inodes_updated: updated })
 }
 
-/// Cuts the power within `events`, and checks the images.
+/// Cuts the power at some of the `events`, and checks the images.
 fn cut_within(
     scene: &SavedState,
     events: Range<u64>,

@@ -1,4 +1,4 @@
-//! Random operations, cut at random events.
+//! Power cuts at random events of random operations.
 
 use crate::common::{ModelPair, Op, Position, SpaceMode, more_cases, random_ops};
 use crate::crash::cuts::{CrashImage, Cuts, SurvivingChanges};
@@ -13,15 +13,15 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// Number of operations before the first one that may be interrupted.
+/// Number of operations before the first operation that may be interrupted.
 const OPS_BEFORE: usize = 600;
-/// Number of operations of a run.
+/// Number of operations per run.
 const OPS: usize = 24;
-/// Number of cuts of a run.
+/// Number of cuts per run.
 const CUTS: usize = 10;
 
-/// Returns operations that cover the whole API, with long ones among them that keep both devices full. None of
-/// them remounts.
+/// Returns operations that cover the whole API. Long operations among them keep both devices full. No operation
+/// remounts the file system.
 fn ops(seed: u64) -> impl Iterator<Item = Op> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
     let short = random_ops(seed).filter(|op| !matches!(op, Op::Remount));
@@ -42,7 +42,7 @@ fn long_op(random: &mut impl Rng) -> Op {
     }
 }
 
-/// File system that has been in use, and the same files in a model.
+/// File system that was in use, and the same files in a model.
 pub struct StartState {
     image: Image,
     twin: ModelPair<Fs>,
@@ -70,14 +70,14 @@ impl StartState {
     }
 }
 
-/// Run without a cut.
+/// Record of a run without a cut.
 struct UncutRun {
     ops: Vec<Op>,
-    /// Number of events before each operation, and at the end; includes the mount's events.
+    /// Number of events before each operation and at the end, including the events of the mount.
     events: Vec<u64>,
-    /// Events of the fences and flushes.
+    /// Event numbers of the fences and flushes.
     points: Vec<u64>,
-    /// State of the model before each operation, and at the end.
+    /// State of the model before each operation and at the end.
     models: Vec<ModelFs>,
 }
 
@@ -97,7 +97,7 @@ impl UncutRun {
         UncutRun { ops, events, points, models }
     }
 
-    /// Draws an event to cut at: anywhere, in a random operation, or at a fence or flush, so that long
+    /// Draws an event at which to cut: any event, an event of a random operation, or a fence or flush. Thus long
     /// operations do not dominate.
     fn draw(&self, random: &mut impl Rng) -> u64 {
         let (first, end) = (self.events[0], self.events[OPS]);
@@ -111,7 +111,7 @@ impl UncutRun {
         }
     }
 
-    /// Draws some events to cut at.
+    /// Draws some events at which to cut.
     fn draw_events(&self, seed: u64) -> Vec<u64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         (0..CUTS).map(|_| self.draw(&mut random)).collect()
@@ -128,8 +128,8 @@ fn is_write(op: &Op) -> bool {
     matches!(op, Op::Write { .. } | Op::Allocate { .. })
 }
 
-/// Repeats the operations of a run and cuts the power at these events, and after each cut at one event of the
-/// next mount: at `second`, or at a random one.
+/// Repeats the operations of a run and cuts the power at these events. After each cut, also cuts the power at one
+/// event of the next mount: at `second`, or at a random event.
 ///
 /// # Errors
 /// The event of the first cut with a wrong image, and the problem.
@@ -159,7 +159,7 @@ fn cut(
     Ok(())
 }
 
-/// Mounts an image, and once more with a power cut meanwhile.
+/// Mounts and checks an image, and does it again with a power cut during the mount.
 fn check(crash: CrashImage<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
     if crash.surviving == SurvivingChanges::Some || second.is_some() {
         let any = crash.random.next_u64();
@@ -208,7 +208,7 @@ fn completed_operations_survive_power_cut_at_any_event() {
     }
 }
 
-/// Returns the problem that cuts reveal about a faulty device.
+/// Returns the problem of a faulty device that cuts reveal.
 fn detect(fault: Fault) -> Option<String> {
     const SEEDS: u64 = 4;
     let start = StartState::new(PlacementKind::Nvmfs);

@@ -14,12 +14,12 @@ pub struct Player<'a> {
     pub caller: Caller,
 }
 
-/// Step: a preparation, and an act to be cut.
+/// Step: a preparation, and an act during which the power is cut.
 pub struct Step {
     pub name: &'static str,
     pub prepare: fn(&mut Player<'_>) -> Result<()>,
     pub act: fn(&mut Player<'_>) -> Result<()>,
-    /// True if the act may be found partly done.
+    /// True if the act may be found partly complete.
     pub is_write: bool,
 }
 
@@ -70,7 +70,7 @@ impl Player<'_> {
         self.fs.rename(from, to, how, &self.caller)
     }
 
-    /// Creates files with long names, of which 19 fit into a block.
+    /// Creates files with long names, 19 of which fit into a block.
     fn make_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
         numbers.into_iter().try_for_each(|number| self.create(&format!("f/{number:0>200}"), Kind::Socket))
     }
@@ -79,7 +79,7 @@ impl Player<'_> {
         numbers.into_iter().try_for_each(|number| self.unlink(&format!("f/{number:0>200}")))
     }
 
-    /// Overwrites part of every second block, one by one.
+    /// Overwrites part of every second block, one block at a time.
     fn scatter(&mut self, path: &str, blocks: u64) -> Result<()> {
         (0..blocks).step_by(2).try_for_each(|block| self.write(path, block * BLOCK, 100, 77))
     }
@@ -153,7 +153,7 @@ const fn step_after(
     Step { name, prepare: before, act, is_write: false }
 }
 
-/// Steps in order; each starts with the state left by the previous ones.
+/// Steps in order; each step starts from the state that the previous steps left.
 pub const STEPS: &[Step] = &[
     step("make a file", |p| p.create("a", Kind::File)),
     write("write a new block", |p| p.write("a", 100, 3000, 1)),
@@ -255,7 +255,7 @@ pub const STEPS: &[Step] = &[
             p.fs.open(ino)?;
             p.unlink("d/also a")
         },
-        // Only one file is open, with an unknown inode number.
+        // Only one file is open; its inode number is unknown.
         |p| (1..255).map(Ino).try_for_each(|ino| p.fs.release(ino).or(Ok(()))),
     ),
     step_after("remove a large file", |p| p.set_xattr("large", b"two", 9), |p| p.unlink("large")),

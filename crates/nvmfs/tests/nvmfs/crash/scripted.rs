@@ -1,4 +1,4 @@
-//! Each type of operation, cut before, after and between its persistence points.
+//! Power cuts of each type of operation: before, after and between its persistence points.
 
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
@@ -13,9 +13,9 @@ use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::stats::Counts;
 
-/// Operations with at most this many events are cut at each event.
+/// Maximum number of events of an operation that is cut at each of its events.
 const FEW_EVENTS: u64 = 60;
-/// Maximum number of cuts per operation, unless more cuts are requested.
+/// Maximum number of cuts per operation, unless more cases are requested.
 const MAX_CUTS: usize = 7;
 
 /// Closed file system, and the same files in a model.
@@ -32,7 +32,7 @@ impl SavedState {
         SavedState { image: Image::new_fs(placement), model: ModelFs::new(), caller }
     }
 
-    /// Mounts the file system, and performs an act that cannot fail in both.
+    /// Mounts the file system, and performs an act in the file system and in the model; the act cannot fail.
     pub fn begin(&self, act: fn(&mut Player<'_>) -> Result<()>) -> (Machine, Fs, ModelFs) {
         let (machine, mut fs) = self.image.mount(Fault::Nothing).expect("it was closed");
         let mut model = self.model.clone();
@@ -45,14 +45,14 @@ impl SavedState {
         act(&mut Player { fs, caller: self.caller }).expect("the script is possible");
     }
 
-    /// Closes the file system, and continues from its state.
+    /// Closes the file system, whose content becomes the saved state.
     pub fn end(&mut self, machine: &Machine, fs: Fs, mut model: ModelFs) {
         model.remount();
         *self = SavedState { image: machine.close(fs), model, caller: self.caller };
         self.caller.now_ns += 1_000_000_000;
     }
 
-    /// Returns the scene after the first `steps` steps.
+    /// Returns the state after the first `steps` steps.
     pub fn after(placement: PlacementKind, steps: usize) -> SavedState {
         let mut scene = SavedState::new(placement);
         for step in &STEPS[..steps] {
@@ -65,14 +65,14 @@ impl SavedState {
     }
 }
 
-/// Returns the tree that is visible after a mount.
+/// Returns the tree that will be visible after a mount.
 pub fn tree_of(model: &ModelFs) -> Tree {
     let mut model = model.clone();
     model.remount();
     Tree::read(&mut model).expect("the model is whole")
 }
 
-/// Selects events to cut at among the events of an operation.
+/// Selects events of an operation at which to cut.
 pub fn cut_events(machine: &Machine, events: Range<u64>) -> Vec<u64> {
     if events.end - events.start <= FEW_EVENTS {
         return events.collect();
@@ -91,7 +91,7 @@ pub fn cut_events(machine: &Machine, events: Range<u64>) -> Vec<u64> {
     moments
 }
 
-/// Returns an evenly spaced selection.
+/// Returns an evenly spaced selection of the events.
 fn evenly_spaced(events: Vec<u64>) -> Vec<u64> {
     let step = events.len().div_ceil(MAX_CUTS * more_cases() as usize).max(1);
     events.into_iter().step_by(step).collect()
@@ -107,7 +107,7 @@ fn cut_step(scene: &mut SavedState, step: &Step) -> (Counts, usize) {
     let expected = Expected { before, after: tree_of(&model), is_write: step.is_write };
     let moments = evenly_spaced(cut_events(&machine, start..machine.power.events()));
     let count = moments.len();
-    // Repeats the step with power cuts.
+    // The step is repeated with power cuts.
     let (machine, mut fs, _) = scene.begin(step.prepare);
     machine.begin_cuts(Cuts::new(moments, 1, move |crash| recover(crash.image, &expected)));
     scene.play(&mut fs, step.act);

@@ -17,9 +17,9 @@ use wearwell_nvmfs::ssd::MemorySsd;
 
 /// Sequence of file operations.
 type Script = fn(&mut Player<'_>) -> Result<()>;
-/// Action during which the power is cut.
+/// Action on snapshots during which the power is cut.
 type FsAction = fn(&mut Fs);
-/// Names and contents of snapshots.
+/// Names and content of snapshots.
 type Snapshots = Arc<Vec<(&'static str, Tree)>>;
 
 fn write_first_state(player: &mut Player<'_>) -> Result<()> {
@@ -89,7 +89,7 @@ fn check_image(image: &Image, snapshots: &Snapshots, changing: &str) -> std::res
     Ok(())
 }
 
-/// Checks that the files are unchanged. (Only the nodes are compared, because some blocks in use belong to
+/// Checks that the files are unchanged. (Only the nodes are compared, because some of the blocks in use belong to
 /// snapshots.)
 fn check_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
     let mut fs = mount(image)?;
@@ -101,8 +101,8 @@ fn check_files(image: &Image, expected: &Tree) -> std::result::Result<(), String
     }
 }
 
-/// Cuts the power at every event of an action, or at about `max_cuts` of them if there are more, and again during
-/// the mount after some cuts.
+/// Cuts the power at every event of an action, or at about `max_cuts` events if there are more. After some of the
+/// cuts, also cuts the power during the mount.
 fn cut_all(
     scene: &SavedState,
     snapshots: &Snapshots,
@@ -164,8 +164,8 @@ fn power_cut_during_deletion_preserves_other_snapshots() {
     }
 }
 
-/// Deletes a snapshot step by step. Between steps, a file is rewritten with the same content and times, so
-/// nothing visible changes, but the old blocks must be preserved.
+/// Deletes a snapshot step by step. Between steps, a file is overwritten with the same content and times. Nothing
+/// visible changes, but the old blocks must be preserved.
 fn delete_in_steps(fs: &mut Fs, name: &str) {
     fs.begin_deleting_snapshot(name).expect("it is there");
     for step in 0.. {
@@ -191,7 +191,7 @@ fn writes_between_deletion_steps_preserve_other_snapshots() {
     }
 }
 
-/// Cuts the power while files change; all snapshots must be preserved.
+/// Cuts the power while files change; all snapshots must survive.
 fn cut_changes(script: Script) {
     let (mut scene, mut kept) = state_with_snapshots();
     let (machine, mut fs, model) = scene.begin(|_| Ok(()));

@@ -1,4 +1,4 @@
-//! Complete visible content of a file system.
+//! Everything visible in a file system.
 
 use crate::common::{comparable, list};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Error, FileSystem, In
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// File without inode numbers.
+/// File, described without inode numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub path: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Node {
     pub blocks: BTreeMap<u64, Vec<u8>>,
 }
 
-/// Content that changes atomically.
+/// Part of a file that changes atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtomicContent {
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -25,11 +25,11 @@ pub struct AtomicContent {
     pub entries: BTreeMap<Vec<u8>, usize>,
 }
 
-/// All files, each at its first position in a walk in the order of names.
+/// All files, in the order in which a walk through the names in order first reaches them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Tree {
     pub nodes: Vec<Node>,
-    /// Data blocks in use that are not visible: those reserved beyond the ends of files.
+    /// Number of data blocks in use that are not visible, because they are reserved beyond the ends of files.
     pub invisible_blocks: u64,
 }
 
@@ -40,8 +40,7 @@ struct Walk<'a> {
 }
 
 impl Tree {
-    /// Reads everything. The reads update access times in the file system, but the tree has the earlier
-    /// ones.
+    /// Reads everything. Reading updates access times in the file system, but the tree has the earlier access times.
     pub fn read(fs: &mut dyn FileSystem) -> Result<Tree, String> {
         let mut walk = Walk { fs, visited: BTreeMap::new(), tree: Tree::default() };
         walk.file(ROOT, ROOT, b"/").map_err(|error| error.to_string())?;

@@ -24,7 +24,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.random_range(0..of.len())]
 }
 
-/// Returns a range of bytes to be damaged, and the unit size of its objects.
+/// Returns a range of bytes to damage, and the size of the objects in it.
 fn target(image: &Image, pieces: &Structures, random: &mut Random) -> (Range<usize>, usize) {
     let areas = &image.areas;
     let page = |at: usize| (at..at + BLOCK_BYTES, BLOCK_BYTES);
@@ -47,7 +47,7 @@ fn target(image: &Image, pieces: &Structures, random: &mut Random) -> (Range<usi
     }
 }
 
-/// Returns a word that is likely to be valid in some place.
+/// Returns a word that is likely to be valid somewhere in the image.
 fn plausible_word(image: &Image, pieces: &Structures, random: &mut Random) -> u64 {
     let areas = &image.areas;
     let small = random.random_range(0..300);
@@ -70,9 +70,9 @@ fn plausible_word(image: &Image, pieces: &Structures, random: &mut Random) -> u6
         0 => pick(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
         1 => pick(random, &sizes),
         2 => pick(random, &locations),
-        // A directory record: inode, length, length of the name, file type.
+        // The word is the head of a directory record: inode, length, length of the name, file type.
         3 => small | pick(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
-        // A mode and a link count.
+        // The word is a mode and a link count.
         4 => pick(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
         5 => random.random(),
         _ => pick(random, &pieces.locations),
@@ -94,14 +94,14 @@ fn damage(nvram: &mut [u8], image: &Image, pieces: &Structures, random: &mut Ran
             let length = random.random_range(1..64).min(range.end - at);
             random.fill(&mut nvram[at..at + length]);
         }
-        // Replaces the object by another one of the same or a different type.
+        // The object is replaced by another object of the same or a different type.
         8 => {
             let (from, _) = target(image, pieces, random);
             let to = range.start + (at - range.start) / unit_bytes * unit_bytes;
             let length = unit_bytes.min(from.len()).min(range.end - to);
             nvram.copy_within(from.start..from.start + length, to);
         }
-        // Zeros a line, as after a loss of memory.
+        // A line is zeroed, as if its memory had lost its content.
         _ => {
             let line = at & !63;
             nvram[line..line + 64].fill(0);
@@ -127,7 +127,7 @@ fn images() -> Vec<Image> {
         .collect()
 }
 
-/// Tests `count` damaged images; returns how many ended in each fate.
+/// Tests `count` damaged images; returns the number of images for each fate.
 fn count_fates(first_seed: u64, count: u64) -> [u64; 3] {
     let images: Vec<(Image, Structures)> = images()
         .into_iter()
@@ -197,7 +197,7 @@ fn every_flipped_superblock_bit_is_detected() {
     }
 }
 
-/// A superblock with a valid checksum may still contain anything.
+/// A superblock with a valid checksum may still contain any values.
 #[test]
 fn invalid_superblock_sizes_are_rejected() {
     let image = image(PlacementKind::Nvmfs, true);
@@ -253,7 +253,7 @@ fn short_or_foreign_devices_are_rejected() {
     }
 }
 
-/// A directory and a file with the maximum size are as fast to use as before.
+/// A directory and a file of the maximum size are as fast to use as small ones.
 #[test]
 fn holes_of_huge_files_take_no_time() {
     let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);

@@ -1,5 +1,4 @@
-//! Single flipped bits anywhere on the devices: each relevant one is detected, and reads never return wrong
-//! content.
+//! Single flipped bits anywhere on the devices: each relevant flip is detected, and reads never return wrong content.
 
 use super::image::{Image, image, options};
 use super::structures::Structures;
@@ -23,7 +22,7 @@ use wearwell_nvmfs::store::Store;
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
 const FLIPS: u64 = 1000;
-/// Bytes of a page table entry, and the offsets of state, copy and checksum in it.
+/// Bytes of a page table entry, and the offsets of the state, the copy and the checksum in it.
 const PAGE_INFO_BYTES: usize = 32;
 const COPY_AT: usize = 8;
 const STATE_AT: usize = 24;
@@ -34,7 +33,7 @@ const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 /// Everything that can be read from a file system, by kind, inode and offset.
 type ReadContent = BTreeMap<(&'static str, Ino, u64), Result<Vec<u8>, ()>>;
 
-/// File system with its relevant bytes, grouped by type, and everything that can be read from it.
+/// File system with its relevant bytes, grouped by type, and with everything that can be read from it.
 struct IntactImage {
     image: Image,
     nvram: Vec<Vec<Range<usize>>>,
@@ -104,14 +103,14 @@ impl IntactImage {
         let seen = read(&image.nvram, &image.ssd).expect("it is whole");
         let lost: Vec<_> = seen.iter().filter(|(_, what)| what.is_err()).map(|(key, _)| key).collect();
         assert_eq!(lost, Vec::<&(&str, Ino, u64)>::new());
-        // Bytes that no pointer leads to are not relevant.
+        // Bytes to which no pointer leads are not relevant.
         let mut ssd = ssd;
         nvram.retain(|ranges| !ranges.is_empty());
         ssd.retain(|ranges| !ranges.is_empty());
         IntactImage { image, nvram, ssd, content: seen }
     }
 
-    /// Flips a bit in a random type of bytes.
+    /// Flips a bit in bytes of a random type.
     fn flip(&self, random: &mut impl Rng) -> (Vec<u8>, MemorySsd, String) {
         let (mut nvram, ssd) = (self.image.nvram.clone(), self.image.ssd.clone());
         let kind = random.random_range(0..self.nvram.len() + self.ssd.len());
@@ -131,15 +130,15 @@ impl IntactImage {
     }
 }
 
-/// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums do
-/// not apply.
+/// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums are
+/// recomputed.
 fn changing(image: &Image, pieces: &Structures) -> BTreeSet<usize> {
     let (words, _) =
         image.nvram[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {
-        // The largest number is that of the file of inodes, inode 0.
+        // The largest number is that of inode 0, the file of inode pages.
         let index = (number >> 1) as u32;
         if number & 1 == 1 {
             changing.insert(image.areas.page(PageId(index)));
@@ -158,7 +157,7 @@ fn sums_of(image: &Image, pages: Vec<Range<usize>>) -> Vec<Range<usize>> {
     pages.into_iter().map(|page| sum_at(number(page))).map(|at| at..at + 4).collect()
 }
 
-/// Returns the copies of clean pages on the SSD, which become the only location after eviction.
+/// Returns the locations on the SSD of copies of clean pages; after eviction, the copy is the only one.
 fn copies(image: &Image) -> Vec<u64> {
     let table = &image.nvram[image.areas.page_table..][..image.areas.pages as usize * PAGE_INFO_BYTES];
     let clean = table.chunks(PAGE_INFO_BYTES).filter(|info| info[STATE_AT] == CLEAN);
@@ -229,11 +228,11 @@ fn fsck_finds_problem(nvram: &[u8], ssd: &MemorySsd) -> bool {
         || !store.check_all_data().expect("it can be read").is_empty()
 }
 
-/// Returns an item that was read with content that was never written, or that is missing.
+/// Returns an item that is missing, or whose content was never written.
 fn wrongly_read(before: &ReadContent, after: &ReadContent) -> Option<(&'static str, Ino, u64)> {
     let mut read = after.iter().filter(|(_, what)| what.is_ok());
     let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
-    // Items that disappeared without an error are wrong too.
+    // Items that disappeared without an error are wrong, too.
     let is_reported = |ino: Ino| {
         [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
     };

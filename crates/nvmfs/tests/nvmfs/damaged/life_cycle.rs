@@ -12,7 +12,7 @@ use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{OpenError, Store};
 
-/// Maximum number of NVRAM accesses of a life cycle; an undamaged image takes about a million.
+/// Maximum number of NVRAM accesses in a life cycle; an undamaged image takes about a million accesses.
 const MAX_ACCESSES: u64 = 20_000_000;
 /// Maximum number of rounds of fsck that repair blocks.
 const MAX_ROUNDS: usize = 200;
@@ -68,7 +68,7 @@ pub fn run_life_cycle(nvram: Vec<u8>, ssd: &Arc<MemorySsd>, ops: &[[u32; OP_WORD
     fate
 }
 
-/// True for an error about a wrong checksum of data: the data cannot be recovered.
+/// True for an error about a wrong checksum of data, which cannot be recovered.
 fn is_lost_data(error: &Error) -> bool {
     matches!(error, Error::Damaged(text) if text.contains("of the SSD, has a wrong checksum"))
 }
@@ -82,7 +82,7 @@ fn fsck(nvram: AccessLimitedNvram, ssd: &Arc<MemorySsd>) -> Option<(AccessLimite
         let (mut store, found) = match Store::open_damaged(nvram, Arc::clone(ssd), options()) {
             Ok(opened) => opened,
             Err(OpenError::NoFileSystem) => return None,
-            // Also repairs an image that a mount began to change before it failed.
+            // An image that a mount began to change before it failed is repaired, too.
             Err(OpenError::Unpaired { .. }) => {
                 let nvram = AccessLimitedNvram::new(bytes, MAX_ACCESSES);
                 Store::open_unpaired(nvram, Arc::clone(ssd), options()).expect("it is a file system")
@@ -111,7 +111,7 @@ fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
     let files = files(fs);
     for op in ops {
         let op = Op::from_words(op);
-        // Listings fail on duplicate names, which are expected here.
+        // Listings fail on duplicate names, which may occur here.
         if let Op::List { .. } = op {
             continue;
         }
@@ -190,6 +190,6 @@ fn content(fs: &mut Fs, ino: Ino, size_bytes: u64) -> Result<()> {
             at += fs.read(ino, at, &mut out[..length], &CALLER)? as u64;
         }
     }
-    // Also reads at the very end, where there may be nothing.
+    // One read is at the end of the file, where there may be no data.
     fs.read(ino, size_bytes.saturating_sub(10), &mut out, &CALLER).map(drop)
 }

@@ -1,5 +1,4 @@
-//! Damaged images and failing drives: clear errors, no panics, guaranteed termination, and successful repair by
-//! fsck.
+//! Damaged images and failing drives: errors are clear, nothing panics or hangs, and fsck repairs the damage.
 
 mod damage;
 mod flips;

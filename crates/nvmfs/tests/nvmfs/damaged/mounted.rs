@@ -1,5 +1,5 @@
-//! Bits flipped while the file system is in use: operations that need them fail, all other operations continue, and a
-//! wrong checksum never becomes valid by itself.
+//! Bits that flip while the file system is in use: operations that need the damaged bytes fail, all other operations
+//! continue, and a wrong checksum never becomes valid without a repair.
 
 use crate::common::content;
 use crate::damaged::image::options;
@@ -18,7 +18,7 @@ const BLOCKS: u64 = 1500;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
-/// Creates a small file, and a large one that is mostly on the SSD.
+/// Creates a small file, and a large file that is mostly on the SSD.
 fn fixture() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     let ssd = Arc::new(MemorySsd::new(4096));
     let format = Format { inodes: Some(64), ..Format::default() };
@@ -28,7 +28,7 @@ fn fixture() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     for block in 0..BLOCKS {
         fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
     }
-    // Remounted, so that nothing is noted as changing.
+    // The file system is remounted, so that nothing is noted as changing.
     let (fs, _) = Fs::mount(fs.close(), Arc::clone(&ssd), options()).expect("it was closed");
     (ssd, fs, large, small)
 }
@@ -92,7 +92,7 @@ fn cleaning_does_not_validate_damaged_data() {
     flip_on_ssd(&ssd, location);
     // The extent of the damaged block gets the fewest valid blocks, so that it would be recycled first.
     for other in (0..BLOCKS).filter(|other| *other != block) {
-        // Other extents are not full either.
+        // Other extents are not full, either.
         if other % 7 == 0
             || matches!(fs.store().region.location_of(large, other), Ok(BlockLocation::Ssd(there)) if there / 128 == location / 128)
         {
@@ -101,7 +101,7 @@ fn cleaning_does_not_validate_damaged_data() {
     }
     fs.auto_flush = false;
     let mut store = fs.into_store();
-    // Until all other extents are full.
+    // Recycling continues until all other extents are full.
     while store.recycle_step().expect("there is room") {
         assert!(store.counts.recycled_extents < 200, "no end");
     }

@@ -42,7 +42,7 @@ impl Nvram for AccessLimitedNvram {
         self.access();
         let of_snapshots = SnapshotPages::AT..SnapshotPages::AT + 8 * SnapshotPages::COUNT;
         let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= ChangeNoteWords::AT;
-        // The upgrade of the format is allowed.
+        // The upgrade of the format may change the superblock.
         let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
         assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");

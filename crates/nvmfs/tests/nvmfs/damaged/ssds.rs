@@ -28,7 +28,7 @@ struct FailingSsd {
     failing: Request,
     /// Number of requests of this type before the first failure.
     requests_before_failure: AtomicU64,
-    /// Number of requests that then fail.
+    /// Number of requests that fail from then on.
     failures: AtomicU64,
     failed: AtomicU64,
 }
@@ -74,7 +74,7 @@ impl Ssd for FailingSsd {
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
         if let Err(error) = self.request(Request::Write) {
-            // Part of the data is written.
+            // Only a part of the data is written.
             self.inner.write(first, &data[..data.len() / BLOCK_BYTES / 2 * BLOCK_BYTES], stream)?;
             return Err(error);
         }
@@ -102,7 +102,7 @@ const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 struct Fixture {
     drive: Arc<FailingSsd>,
     inos: Vec<Ino>,
-    /// By file and part: the content written last, and contents of failed writes since then.
+    /// For each part of each file: the content written last, and the content of each failed write since then.
     possible: Vec<Vec<Vec<u8>>>,
     errors: usize,
 }
@@ -199,7 +199,7 @@ fn drive_failures_are_reported_and_nothing_is_lost() {
     for (placement, which) in PlacementKind::ALL.into_iter().flat_map(|kind| requests.map(|one| (kind, one)))
     {
         let mut errors = 0;
-        // Fails once, several times or permanently, early and late.
+        // The drive fails once, several times or permanently, early or late.
         for (after, many) in [(0, 1), (1, 1), (2, 1), (5, 1), (0, 4), (3, 10), (0, u64::MAX), (7, u64::MAX)] {
             let (mut fixture, mut fs) = Fixture::new(placement, which);
             fixture.drive.requests_before_failure.store(after, SeqCst);

@@ -4,7 +4,7 @@ use super::image::Image;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Ino, Kind};
 use wearwell_nvmfs::layout::{BlockLocation, INODE_BYTES, Inode};
 
-/// Offsets of the inodes in use, including the file of inodes, and of pages by content.
+/// Offsets of the inodes in use, including the file of inode pages, and offsets of pages by their content.
 #[derive(Debug, Default)]
 pub struct Structures {
     pub inodes: Vec<usize>,
@@ -73,7 +73,7 @@ impl Structures {
         }
     }
 
-    /// Walks the tree below a pointer of a file; `kind` is `None` for the file of inodes.
+    /// Walks the tree below a pointer of a file; `kind` is `None` for the file of inode pages.
     fn tree(&mut self, image: &Image, kind: Option<Kind>, pointer: u64, levels: usize) {
         let Some(at) = self.page(image, pointer) else { return };
         if levels > 0 {

@@ -1,4 +1,4 @@
-//! State after a power cut at any moment: everything durable, and nothing that was never stored.
+//! Content after a power cut at any moment: it has everything durable, and nothing that was never stored.
 
 use crate::devices::{nvrams, ssds};
 use proptest::prelude::*;
@@ -12,12 +12,12 @@ use wearwell_nvmfs::ssd::{SimulatedSsd, Ssd};
 const SECTOR_BYTES: usize = 512;
 const IMAGES: u64 = 8;
 
-/// Possible contents of each part of a device, found by recording every step from the beginning: an
-/// independent, slower computation.
+/// Possible content of each part of a device, found by recording every step from the beginning. This computation is
+/// slower than that of the device, and independent of it.
 struct PossibleContents<T> {
-    /// Contents of each part so far, the durable one first.
+    /// For each part, the content it has had so far, beginning with the durable content.
     parts: Vec<Vec<T>>,
-    /// Number of contents of each part that the next flush or fence makes obsolete.
+    /// For each part, the number of these that become obsolete at the next flush or fence.
     obsolete: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl<T: Clone + PartialEq> PossibleContents<T> {
         PossibleContents { parts: vec![vec![content]; parts], obsolete: vec![0; parts] }
     }
 
-    /// Marks the current content of the part to become durable at the next flush or fence.
+    /// Records that the current content of the part becomes durable at the next flush or fence.
     fn mark_current(&mut self, part: usize) {
         self.obsolete[part] = self.parts[part].len() - 1;
     }
@@ -63,7 +63,7 @@ fn possible_words(steps: &[nvrams::Step]) -> PossibleContents<[u8; 8]> {
     possible
 }
 
-/// Returns the possible values of the SSD's blocks, by sector.
+/// Returns the possible values of each sector of the SSD after these steps.
 fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
     let mut possible = PossibleContents::new(ssds::BLOCKS as usize, vec![0]);
     for step in steps {
@@ -104,7 +104,7 @@ proptest! {
         }
         let lost = nvram.crash_images().crash_losing_all();
         prop_assert!(lost.as_chunks::<8>().0.iter().zip(&possible.parts).all(|(word, held)| *word == held[0]));
-        // NVRAM created from an image has its content, and nothing that could be lost.
+        // NVRAM that is created from an image has the content of the image, and a crash can lose nothing of it.
         let again = SimulatedNvram::from_image(lost.clone(), PowerSource::new());
         prop_assert!(again.bytes() == lost && again.crash_images().crash(&mut random) == lost);
     }

@@ -8,7 +8,7 @@ use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
 
-/// Request; all bytes of a block have the same value.
+/// Request to an SSD; all bytes of a block have the same value.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(u64, Vec<u8>),
@@ -50,7 +50,7 @@ pub fn apply(ssd: &dyn Ssd, step: &Step) -> Vec<u8> {
     Vec::new()
 }
 
-/// Returns all SSD types that hold content; files live as long as the folder.
+/// Returns an SSD of each type that holds content; the files live as long as the folder.
 fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
     let text = "[device]\ncapacity = \"256 KiB\"\nover_provisioning = 3.0\npages_per_block = 4\npage_size = \"4 KiB\"";
     let scenario: Scenario = toml::from_str(text).expect("a scenario");

@@ -15,7 +15,7 @@ crate::posix::cases![
 
 const NOBODY: u32 = u32::MAX;
 
-/// Encodes an ACL of tags, permissions and numbers.
+/// Encodes an ACL with entries of tag, permissions and number.
 fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let bytes = |(tag, rights, id): &(u16, u16, u32)| {
         [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
@@ -23,7 +23,7 @@ fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
 }
 
-/// Returns an ACL of owner, a user, owning group, a group, mask and other users.
+/// Returns an ACL with entries for the owner, a user, the owning group, a group, the mask and other users.
 fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     acl(&[
         (1, owner, NOBODY),
@@ -35,7 +35,7 @@ fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     ])
 }
 
-/// Returns an ACL of owner, owning group and other users.
+/// Returns an ACL with entries for the owner, the owning group and other users.
 fn plain([owner, group, other]: [u16; 3]) -> Vec<u8> {
     acl(&[(1, owner, NOBODY), (4, group, NOBODY), (32, other, NOBODY)])
 }
@@ -63,7 +63,7 @@ fn access_acl_sets_permissions(fs: &mut dyn FileSystem) {
     assert_eq!(fs.attributes(ino).unwrap().changed_ns, at(5).now_ns);
     expect_error("Exists", fs.set_xattr(ino, ACCESS_ACL, &plain([7, 7, 7]), SetXattr::Create, &at(7)));
     assert_eq!(permissions(fs, ino), 0o4764);
-    // The permission bits are unchanged.
+    // Removing the ACL does not change the permission bits.
     fs.remove_xattr(ino, ACCESS_ACL, &at(8)).unwrap();
     assert_eq!(permissions(fs, ino), 0o4764);
     expect_error("NoAttribute", fs.xattr(ino, ACCESS_ACL));
@@ -81,7 +81,7 @@ fn permissions_update_acl(fs: &mut dyn FileSystem) {
     let change = Change { uid: Some(3), gid: Some(4), ..Change::default() };
     fs.set_attributes(ino, &change, &at(7)).unwrap();
     assert_eq!(fs.xattr(ino, ACCESS_ACL).unwrap(), full([5, 6, 5, 1, 3, 1]));
-    // A mask without users or groups is valid too.
+    // A mask without users or groups is valid, too.
     let masked =
         |group, mask| acl(&[(1, 7, NOBODY), (4, group, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)]);
     set(fs, ino, ACCESS_ACL, &masked(5, 4)).unwrap();
@@ -98,7 +98,8 @@ fn acl_equivalent_to_permissions_is_not_stored(fs: &mut dyn FileSystem) {
     set(fs, ino, ACCESS_ACL, &full([7, 6, 5, 1, 6, 4])).unwrap();
     set(fs, ino, ACCESS_ACL, &plain([7, 5, 1])).unwrap();
     assert_eq!((permissions(fs, ino), fs.xattrs(ino).unwrap().len()), (0o751, 0));
-    // A default ACL is stored even then: without it, there would be none.
+    // A default ACL is stored even if it is equivalent to permission bits: otherwise, the directory would have no
+    // default ACL.
     let dir = directory(fs, ROOT, "d");
     set(fs, dir, DEFAULT_ACL, &plain([6, 0, 0])).unwrap();
     assert_eq!(fs.xattr(dir, DEFAULT_ACL).unwrap(), plain([6, 0, 0]));
@@ -111,7 +112,7 @@ fn invalid_acl_is_rejected(fs: &mut dyn FileSystem) {
     let mut values = vec![Vec::new(), b"hello".to_vec(), acl(&[]), vec![7; 44]];
     values.extend((1..good.len()).map(|length| good[..length].to_vec()));
     values.push([&good[..], &[0]].concat());
-    // Without a mask, unsorted, with an invalid permission bit, with a user entry without a number.
+    // Invalid ACLs: without a mask, unsorted, with an invalid permission bit, with a user entry without a number.
     values.push(acl(&[(1, 7, NOBODY), (2, 7, 5), (4, 7, NOBODY), (32, 7, NOBODY)]));
     values.push(acl(&[(4, 7, NOBODY), (1, 7, NOBODY), (32, 7, NOBODY)]));
     values.push(full([7, 6, 8, 1, 6, 4]));
@@ -146,11 +147,11 @@ fn new_files_inherit_default_acl(fs: &mut dyn FileSystem) {
     assert_eq!(fs.xattr(below.ino, DEFAULT_ACL).unwrap(), default);
     let link = fs.symlink(dir, b"link", &[b'x'; 200], &at(2)).unwrap();
     assert_eq!((link.permissions, fs.xattrs(link.ino).unwrap().len()), (0o777, 0));
-    // A link to a file created elsewhere does not change its ACLs.
+    // Adding a link to a file that was created in another directory does not change the ACLs of the file.
     let ino = file(fs, ROOT, "a");
     fs.link(ino, dir, b"a", &at(3)).unwrap();
     assert_eq!(fs.xattrs(ino).unwrap().len(), 0);
-    // Files with ACLs are removed without leftovers.
+    // Removing files with ACLs frees all their space.
     fs.unlink(dir, b"f", &at(4)).unwrap();
     fs.remove_directory(dir, b"below", &at(4)).unwrap();
 }

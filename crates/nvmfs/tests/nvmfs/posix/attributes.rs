@@ -1,4 +1,4 @@
-//! chmod, chown, utimes, mknod, times and extended attributes.
+//! Tests of chmod, chown, utimes, mknod, times and extended attributes.
 
 use crate::posix::{at, bytes, directory, expect_error, file, resize, times};
 use wearwell_nvmfs::api::{

@@ -1,4 +1,4 @@
-//! open, read, write, truncate, fallocate, lseek: the content of files.
+//! Tests of open, read, write, truncate, fallocate and lseek: the content of files.
 
 use crate::posix::{at, bytes, directory, expect_error, file, resize};
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, FileSystem, Ino, MAX_FILE_BYTES, ROOT, Seek};
@@ -23,7 +23,7 @@ crate::posix::cases![
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Returns start and end of each range with blocks.
+/// Returns the start and the end of each range whose blocks exist.
 fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
     let mut parts = Vec::new();
     let mut end = 0;

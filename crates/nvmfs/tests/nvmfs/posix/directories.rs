@@ -1,4 +1,4 @@
-//! mkdir, rmdir, readdir: directories and listings.
+//! Tests of mkdir, rmdir and readdir: directories and listings.
 
 use crate::common::list;
 use crate::posix::{at, directory, expect_error, expect_missing, file, links};
@@ -20,7 +20,7 @@ crate::posix::cases![
     subdirectories_are_limited_by_link_count,
 ];
 
-/// Lists up to `max` entries from a position, without the dots; returns the names and the next position.
+/// Lists up to `max` entries from a position, except `.` and `..`; returns the names and the next position.
 fn list_some(fs: &mut dyn FileSystem, ino: Ino, from: u64, max: usize) -> (Vec<Vec<u8>>, u64) {
     let (mut names, mut next) = (Vec::new(), from);
     fs.read_directory(ino, from, &mut |entry| {
@@ -126,7 +126,7 @@ fn listing_survives_removal(fs: &mut dyn FileSystem) {
     for number in 0..300 {
         file(fs, ino, &format!("{number}"));
     }
-    // Like `rm -r`: listed entries are removed before the next part is listed.
+    // As with `rm -r`, listed entries are removed before the next part is listed.
     let (mut from, mut removed) = (0, 0);
     loop {
         let (names, next) = list_some(fs, ino, from, 10);

@@ -56,7 +56,7 @@ fn nvmfs_passes_posix_cases() {
     run_all(|| crate::common::small().0);
 }
 
-/// Returns a caller at a time in seconds.
+/// Returns a caller; `seconds` is the time of the call.
 fn at(seconds: i64) -> Caller {
     Caller { uid: 1000, gid: 100, now_ns: seconds * 1_000_000_000 }
 }
@@ -73,7 +73,7 @@ fn resize(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, seconds: i64) -> R
     fs.set_attributes(ino, &Change { size_bytes: Some(size_bytes), ..Change::default() }, &at(seconds))
 }
 
-/// Returns access, modification and change time, in seconds.
+/// Returns the access, modification and change times in seconds.
 fn times(fs: &mut dyn FileSystem, ino: Ino) -> [i64; 3] {
     let Attributes { accessed_ns, modified_ns, changed_ns, .. } = fs.attributes(ino).unwrap();
     [accessed_ns, modified_ns, changed_ns].map(|ns| ns / 1_000_000_000)

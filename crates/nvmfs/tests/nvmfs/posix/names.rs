@@ -1,4 +1,4 @@
-//! link, unlink, symlink, and valid names.
+//! Tests of link, unlink and symlink, and of valid names.
 
 use crate::common::list;
 use crate::posix::{at, bytes, directory, expect_error, expect_missing, file, links};

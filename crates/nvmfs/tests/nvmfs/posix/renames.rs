@@ -1,4 +1,4 @@
-//! rename in all its variants.
+//! Tests of rename in all its variants.
 
 use crate::posix::{at, directory, expect_error, expect_missing, file, links, times};
 use wearwell_nvmfs::api::{FileSystem, Ino, ROOT, Rename, Result};

@@ -1,4 +1,4 @@
-//! A full file system loses nothing.
+//! Tests that a full file system loses nothing.
 
 use crate::posix::{at, bytes, expect_error, file, resize};
 use wearwell_nvmfs::api::{Allocate, Error, FileSystem, Ino, Kind, ROOT};
@@ -13,7 +13,7 @@ crate::posix::cases![
 
 const CHUNK: usize = 64 << 10;
 
-/// Writes files until the file system is full; returns them with their lengths.
+/// Writes files until the file system is full; returns the inode, content seed and length of each.
 fn fill(fs: &mut dyn FileSystem) -> Vec<(Ino, u8, usize)> {
     let mut files = Vec::new();
     loop {
@@ -51,7 +51,7 @@ fn writing_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     check(fs, &files);
     let written: usize = files.iter().map(|(.., length)| length).sum();
     assert!(written > 1 << 20, "only {written} bytes went in");
-    // Existing data can be read, and truncated if it has blocks.
+    // Existing data can be read and, if it has blocks, truncated.
     let (ino, seed, length) = files[0];
     resize(fs, ino, length as u64 / 2, 3).unwrap();
     check(fs, &[(ino, seed, length / 2)]);
@@ -111,7 +111,7 @@ fn statistics_change_with_use(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[1; 16 * 4096], &at(2)).unwrap();
     let used = fs.statistics().unwrap();
-    // Its name uses space for other names too.
+    // The name of a file uses space that other names could have, too.
     assert!(used.free_inodes < before.free_inodes);
     assert_eq!(used.inodes - used.free_inodes, before.inodes - before.free_inodes + 1);
     assert!(used.free_blocks <= before.free_blocks - 16);
