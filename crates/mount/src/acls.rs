@@ -13,14 +13,14 @@ pub fn is_acl(name: &[u8]) -> bool {
     name == ACCESS_ACL || name == DEFAULT_ACL
 }
 
-/// Returns the permissions of a new file. The parent directory's default ACL, if it has one, replaces the umask.
+/// Returns the permissions of a new file. If the parent directory has a default ACL, it replaces the umask.
 pub fn new_file_permissions<F: FileSystem>(fs: &mut F, parent: Ino, mode: u32, umask: u32) -> u32 {
     let has_list = fs.xattr(parent, DEFAULT_ACL).is_ok();
     convert::permissions(mode) & if has_list { !0 } else { !(umask & UMASK_BITS) }
 }
 
-/// Clears set-group-id when the access ACL of a file is set by a caller outside the file's group, as `chmod` does. The kernel
-/// passes this as a field of the request that fuser 0.18 does not read.
+/// Clears the set-group-id bit when a caller outside the file's group sets the access ACL of the file, as `chmod`
+/// does. The kernel passes this information in a field of the request that fuser 0.18 does not read.
 pub fn drop_set_group_id<F: FileSystem>(
     fs: &mut F,
     ino: Ino,

@@ -1,8 +1,8 @@
-//! Adapter from requests of the kernel to calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
+//! Adapter that converts requests of the kernel to calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
 //!
-//! The kernel identifies files by inode number and generation. If the number of a deleted file is reused, the kernel notices the
-//! new generation and returns ESTALE to holders of the old file. So lookups need not be counted. A file without a name lives
-//! until the kernel forgets it, after its last user has gone.
+//! The kernel identifies files by inode number and generation. If the number of a deleted file is reused, the kernel
+//! notices the new generation and returns ESTALE to processes that hold the old file. So lookups need not be counted.
+//! An unlinked file exists until the kernel forgets it, after the last process has closed it.
 
 use super::acls;
 use super::convert::{self, absent, attributes, file_type};
@@ -28,12 +28,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Change, Error, Kind, MAX_NAME_BYTES, Result};
 
-/// Largest write in one request, bytes.
+/// Maximum size of one write request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 /// Files are identified by inode number, so handles are not used.
 const NO_HANDLE: FileHandle = FileHandle(0);
 
-/// File system with the interface of the kernel.
+/// File system with the request interface of FUSE.
 pub struct Adapter<F> {
     shared: Arc<Shared<F>>,
     options: Options,
@@ -44,7 +44,7 @@ pub struct Adapter<F> {
 }
 
 impl<F: Mountable + Send + 'static> Adapter<F> {
-    /// Creates the adapter for the file system in `shared`.
+    /// Creates the adapter for the file system that is in `shared`.
     pub fn new(shared: Arc<Shared<F>>, options: Options) -> io::Result<Self> {
         let opened = if options.direct_io {
             FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
@@ -56,7 +56,7 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
         Ok(Adapter { shared, options, open_flags: opened, request_handler: serving, enforces_acls: false })
     }
 
-    /// Creates a file in the directory `parent` and replies with it.
+    /// Creates a file in the directory `parent` and replies with its attributes.
     fn make(
         &self,
         parent: INodeNo,
@@ -92,7 +92,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let offered = flags & config.capabilities();
         config.add_capabilities(offered).expect("the kernel offers these");
         self.enforces_acls = offered.contains(InitFlags::FUSE_POSIX_ACL);
-        // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
+        // If a value is refused, the kernel uses the nearest allowed value (the default of older kernels).
         let _ = config.set_max_write(MAX_WRITE_BYTES);
         Ok(())
     }
@@ -145,7 +145,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             accessed_ns: atime.map(|time| convert::time(time, caller.now_ns)),
             modified_ns: mtime.map(|time| convert::time(time, caller.now_ns)),
         };
-        // A truncation by root keeps the privileges of a program; a change of owner always drops them.
+        // A truncation by root keeps the privileges of a program file; a change of the owner always drops them.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
         let (number, cache_time) = (node_id, self.options.cache_time);
         self.request_handler.serve(
@@ -299,7 +299,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        // Open files in a snapshot hold no resources.
+        // An open file in a snapshot holds no resources.
         reply_empty(reply, live_ino(node_id).map_or(Ok(()), |of| self.shared.close(of)));
     }
 
@@ -336,7 +336,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         }
     }
 
-    /// Called at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to ask again.
+    /// The kernel calls this at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to call it again.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -349,7 +349,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply_empty(reply, self.shared.request(|fs| with_file(fs, node_id, |fs, ino| fs.sync(ino))));
     }
 
-    /// Directories need no handle. ENOSYS tells the kernel not to ask again and to cache their entries.
+    /// Directories need no handle. ENOSYS tells the kernel not to call this again, and to cache directory entries.
     fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         reply.error(Errno::ENOSYS);
     }

@@ -32,7 +32,7 @@ pub fn errno(error: &Error) -> Errno {
     }
 }
 
-/// Returns the kind of file in `mode`, if it is known.
+/// Returns the file type in `mode`, if it is known.
 pub fn kind(mode: u32) -> Option<Kind> {
     Some(match Type::from_raw_mode(mode) {
         Type::RegularFile => Kind::File,
@@ -51,7 +51,7 @@ pub fn permissions(mode: u32) -> u32 {
     Mode::from_raw_mode(mode).bits()
 }
 
-/// Returns the kernel's type for a kind of file.
+/// Returns the kernel's value for a file type.
 pub fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,
@@ -64,7 +64,7 @@ pub fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// Converts attributes for the kernel.
+/// Converts attributes to those of the kernel.
 pub fn attributes(attributes: &Attributes) -> FileAttr {
     FileAttr {
         ino: INodeNo(attributes.ino.0.into()),
@@ -121,7 +121,7 @@ pub fn ns(time: SystemTime) -> i64 {
     }
 }
 
-/// Returns the time given by the caller, or `now_ns`.
+/// Returns the time that the caller requested, which may be `now_ns`.
 pub fn time(requested: TimeOrNow, now_ns: i64) -> i64 {
     match requested {
         TimeOrNow::SpecificTime(time) => ns(correct_time_before_1970(time)),
@@ -129,8 +129,8 @@ pub fn time(requested: TimeOrNow, now_ns: i64) -> i64 {
     }
 }
 
-/// Corrects times before 1970: the kernel counts seconds downwards and their fraction upwards, but fuser 0.18 takes both
-/// downwards.
+/// Corrects times before 1970: the kernel counts seconds downwards and their fraction upwards, but fuser 0.18 counts
+/// both downwards.
 fn correct_time_before_1970(time: SystemTime) -> SystemTime {
     match UNIX_EPOCH.duration_since(time) {
         Ok(before) => time + 2 * Duration::from_nanos(before.subsec_nanos().into()),
@@ -138,7 +138,7 @@ fn correct_time_before_1970(time: SystemTime) -> SystemTime {
     }
 }
 
-/// Returns the kind of rename in the flags, if it is supported.
+/// Returns the variant of rename that the flags select, if it is supported.
 pub fn rename(flags: RenameFlags) -> Option<Rename> {
     if flags.is_empty() {
         Some(Rename::Replace)
@@ -151,7 +151,7 @@ pub fn rename(flags: RenameFlags) -> Option<Rename> {
     }
 }
 
-/// Returns the operation of `fallocate` with this mode, if it is supported.
+/// Returns the operation that `fallocate` with this mode requests, if it is supported.
 pub fn allocate(mode: i32) -> Option<Allocate> {
     let keep_size = FallocateFlags::KEEP_SIZE;
     let flags = FallocateFlags::from_bits_retain(mode as u32);
@@ -175,7 +175,7 @@ pub fn seek(whence: i32) -> Option<Seek> {
     }
 }
 
-/// Converts the flags of `setxattr`, which say how to treat an existing attribute.
+/// Converts the flags of `setxattr`, which select the treatment of an existing attribute.
 pub fn set_xattr(flags: i32) -> Option<SetXattr> {
     let flags = XattrFlags::from_bits_retain(flags as u32);
     if flags.is_empty() {

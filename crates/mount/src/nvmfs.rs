@@ -1,4 +1,4 @@
-//! [`Mountable`] for NVMFS: a thread flushes (section III-B).
+//! Implementation of [`Mountable`] for NVMFS: a thread flushes (section III-B).
 
 use super::{Mountable, SnapshotInfo};
 use std::io;

@@ -1,4 +1,4 @@
-//! Replies to the kernel, and the parts of a request that outlive the call.
+//! Replies to the kernel, and those parts of a request that must be copied to outlive the call.
 
 use super::convert::{self, RequestResult};
 use super::trees::FileInfo;

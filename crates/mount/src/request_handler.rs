@@ -1,5 +1,5 @@
-//! Requests that may have to wait for the SSD: they begin on the thread that received them and continue on another one if they
-//! wait.
+//! Requests that may have to wait for the SSD. They begin on the thread that received them and, if they wait,
+//! continue on another thread.
 
 use super::Mountable;
 use super::convert::RequestResult;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Ino, Result};
 
 thread_local! {
-    /// Read buffer of each thread, kept so that not every request clears a new one.
+    /// Read buffer of each thread, which is reused so that requests need not clear a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -25,12 +25,12 @@ pub struct RequestHandler<F> {
 }
 
 impl<F: Mountable + Send + 'static> RequestHandler<F> {
-    /// Creates the handler for the file system in `shared`.
+    /// Creates the handler for the file system that is in `shared`.
     pub fn new(shared: Arc<Shared<F>>) -> io::Result<Self> {
         Ok(RequestHandler { shared, wait_pool: WaitPool::start()? })
     }
 
-    /// Handles a request and replies, on another thread if it has to wait.
+    /// Handles a request and replies; if the request has to wait, this happens on another thread.
     pub fn serve<T>(
         &self,
         mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
@@ -45,7 +45,8 @@ impl<F: Mountable + Send + 'static> RequestHandler<F> {
         }
     }
 
-    /// Like `serve`, for a request that depends on free space: first waits for the space of deleted files.
+    /// Does what `serve` does, for a request that depends on free space: first waits until the space of deleted files
+    /// is free.
     pub fn serve_after_release<T>(
         &self,
         mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,

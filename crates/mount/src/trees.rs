@@ -1,8 +1,8 @@
 //! Trees of files: the live file system, its snapshots, and the directory that lists the snapshots.
 //!
-//! That directory, `.snapshots` in the root, is in no listing, so that it is not copied along with everything else. It exists
-//! while there are snapshots, unless the root has a file of that name. The kernel does not cache it or its entries, because
-//! snapshots come and go.
+//! This directory, `.snapshots` in the root, is in no listing, so that it is not copied when a user copies the whole
+//! file system. It exists while there are snapshots, unless the root has a file of that name. The kernel does not
+//! cache the directory or its entries, because snapshots are created and deleted.
 
 use super::Mountable;
 use super::convert::attributes;
@@ -16,15 +16,15 @@ const DIRECTORY: &[u8] = b".snapshots";
 const DIRECTORY_VIEW: u32 = u32::MAX;
 /// View number of the live file system.
 const LIVE_VIEW: u32 = 0;
-/// Directory entries read before their attributes are queried; about as many as fit into a reply.
+/// Number of directory entries read before their attributes are queried; about as many as fit into a reply.
 const ENTRIES_PER_QUERY: usize = 32;
-/// Directory cookie before the first snapshot, after `.` and `..`.
+/// Directory cookie of the position after `.` and `..`, before the first snapshot.
 const AFTER_DOTS: u64 = 2;
 
 /// Snapshot that can be viewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotInfo {
-    /// Number from 1 on, never reused during this mount.
+    /// View number, which starts at 1 and is never reused during this mount.
     pub number: u32,
     /// Name of the snapshot.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct SnapshotInfo {
     pub created_ns: i64,
 }
 
-/// File identified by the kernel.
+/// File that an inode number of the kernel identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     /// File in the live file system.
@@ -60,7 +60,7 @@ pub fn in_same_tree(other: INodeNo, ino: Ino) -> INodeNo {
     number((other.0 >> u32::BITS) as u32, ino)
 }
 
-/// Returns the file with this number for a change.
+/// Returns the file with this number, so that it can be changed.
 ///
 /// # Errors
 /// [`Error::ReadOnly`] if the file is in a snapshot.
@@ -74,8 +74,8 @@ pub fn live_ino(number: INodeNo) -> Result<Ino> {
 /// Calls `look` with a file and its tree.
 ///
 /// # Errors
-/// Errors of `look`; [`Error::Stale`] if the snapshot is gone; [`Error::NoAttribute`] for the snapshot directory, which has only
-/// names.
+/// Errors of `look`; [`Error::Stale`] if the snapshot no longer exists; [`Error::NoAttribute`] for the snapshot
+/// directory, which has only names.
 pub fn with_file<F: Mountable, T>(
     fs: &mut F,
     node_id: INodeNo,
@@ -88,7 +88,7 @@ pub fn with_file<F: Mountable, T>(
     }
 }
 
-/// Attributes of a file for the kernel. `is_cacheable` is true if the kernel may cache its name.
+/// Attributes of a file for the kernel. `is_cacheable` is true if the kernel may cache the name and the attributes.
 #[derive(Debug)]
 pub struct FileInfo {
     pub attributes: FileAttr,
@@ -105,7 +105,7 @@ pub fn file_info(other: INodeNo, source: &Attributes) -> FileInfo {
 /// Looks up a name. Returns `None` if the kernel may cache that there is no such file.
 ///
 /// # Errors
-/// As [`look`]; [`Error::NotFound`] if the absence must not be cached.
+/// The errors of [`with_file`]; [`Error::NotFound`] if the absence must not be cached.
 pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<Option<FileInfo>> {
     if node(parent) == Node::Directory {
         let view =
@@ -154,7 +154,7 @@ fn directory<F: Mountable>(fs: &mut F) -> Result<FileInfo> {
 /// Returns the attributes of a file.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn attributes_of<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<FileInfo> {
     match node(node_id) {
         Node::Directory => directory(fs),
@@ -162,10 +162,11 @@ pub fn attributes_of<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<FileI
     }
 }
 
-/// Lists a directory from `from` on. Calls `each` with the kernel's number of each entry until it breaks.
+/// Lists a directory from position `from` on. Calls `each` for every entry, with the kernel's number of its file,
+/// until `each` breaks.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn list<F: Mountable>(
     fs: &mut F,
     node_id: INodeNo,
@@ -178,7 +179,7 @@ pub fn list<F: Mountable>(
         });
     }
     let mut views = fs.snapshots();
-    // Order that does not depend on snapshots that come or go during the listing.
+    // The order does not change when snapshots are created or deleted during the listing.
     views.sort_by_key(|view| view.number);
     let dots = [(1, node_id, ".".to_owned()), (2, number(LIVE_VIEW, ROOT), "..".to_owned())];
     let names = views
@@ -196,7 +197,7 @@ pub fn list<F: Mountable>(
 /// Lists a directory with the attributes of each entry, until `add` returns true because the reply is full.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn list_with_info<F: Mountable>(
     fs: &mut F,
     node_id: INodeNo,

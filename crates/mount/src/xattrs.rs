@@ -8,7 +8,7 @@ use fuser::{Errno, INodeNo, ReplyXattr};
 use wearwell_nvmfs::api::{Error, ROOT, Result};
 use wearwell_nvmfs::stats::{SNAPSHOT_XATTR, STATS_XATTR};
 
-/// Extended attributes that are not stored with files.
+/// Extended attributes that are not stored with a file.
 enum VirtualXattr {
     Report,
     /// Unsupported attribute. Storing it would suggest that the kernel honours it: old kernels do not enforce access control
@@ -31,7 +31,8 @@ fn is_root(node_id: INodeNo) -> bool {
     live_ino(node_id).is_ok_and(|ino| ino == ROOT)
 }
 
-/// True if setting an attribute is an order to the file system. Only root and the owner of the mount may give orders.
+/// True if setting this attribute is a command for the file system. Only root and the user that mounted the file
+/// system may give commands.
 ///
 /// # Errors
 /// [`Error::NotPermitted`] for other users.
@@ -52,7 +53,7 @@ pub fn check_changeable(node_id: INodeNo, name: &[u8], enforces_acls: bool) -> R
     }
 }
 
-/// Returns an extended attribute, or the report as a virtual one.
+/// Returns the value of an extended attribute; the value of the virtual attribute for the report is the report.
 pub fn get<F: Mountable>(fs: &mut F, node_id: INodeNo, name: &[u8], enforces_acls: bool) -> Result<Vec<u8>> {
     match virtual_xattr(node_id, name, enforces_acls) {
         Some(VirtualXattr::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
@@ -64,7 +65,7 @@ pub fn get<F: Mountable>(fs: &mut F, node_id: INodeNo, name: &[u8], enforces_acl
 /// Returns the names of a file's extended attributes, each followed by a zero byte.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn list<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<Vec<u8>> {
     let names = match with_file(fs, node_id, |fs, ino| fs.xattrs(ino)) {
         // The snapshot directory has no attributes.
@@ -74,7 +75,7 @@ pub fn list<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name, &b"\0"[..]].concat()).collect())
 }
 
-/// Sends `value` if it fits into `buffer_bytes`; with `buffer_bytes` 0 sends its length.
+/// Sends `value` if it fits into `buffer_bytes`; if `buffer_bytes` is 0, sends the length of the value.
 pub fn reply_sized(reply: ReplyXattr, buffer_bytes: u32, answer: RequestResult<Vec<u8>>) {
     match answer {
         Ok(value) if buffer_bytes == 0 => reply.size(value.len() as u32),

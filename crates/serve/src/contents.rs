@@ -1,4 +1,5 @@
-//! Storage for the contents of a drive's pages: bytes in slots, indexed by the content IDs that the simulated flash stores.
+//! Storage for the content of a drive's pages: bytes in slots, found by the content IDs that the simulated flash
+//! stores.
 
 use crate::flash::FlashImage;
 use hashbrown::HashMap;
@@ -7,14 +8,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use twox_hash::XxHash3_64;
 
-/// Slots of memory allocated at a time.
+/// Number of slots of memory that are allocated at a time.
 const SLOTS_IN_CHUNK: usize = 64;
 
-/// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
-/// disk.
+/// Number of released slots of a file that triggers a sync. A released slot is reused only after the requests that
+/// released it are on disk.
 const MAX_RELEASED: usize = 1 << 16;
 
-/// Storage of the slots' bytes.
+/// Storage of the bytes.
 enum Slots {
     /// In memory, allocated in chunks as needed.
     Memory { chunks: Vec<Box<[u8]>>, most_bytes: u64 },
@@ -35,11 +36,11 @@ pub struct StoredContent {
     references: u32,
 }
 
-/// Contents of all pages that were written and not yet overwritten or trimmed.
+/// Content of all pages that were written and not overwritten or trimmed since.
 ///
-/// If equal contents share an ID, the ID is their checksum, which a deduplicating drive also uses as the fingerprint. If
-/// another content already has that ID, the next free number is used. Without sharing, each written page gets an ID of its
-/// own.
+/// If pages with equal content share an ID, the ID is the checksum of the content, which a deduplicating drive also
+/// uses as the fingerprint. If a page with different content already has that ID, the next free number is used.
+/// Without sharing, each written page gets a separate ID.
 pub struct Contents {
     page_bytes: usize,
     slots: Slots,
@@ -60,7 +61,7 @@ pub fn checksum(page: &[u8]) -> u64 {
 }
 
 impl Contents {
-    /// Creates a store in memory of at most `max_bytes`.
+    /// Creates a store in memory for at most `max_bytes` of content.
     pub fn in_memory(page_bytes: usize, deduplicates: bool, max_bytes: u64) -> Self {
         Contents::new(page_bytes, deduplicates, Slots::Memory { chunks: Vec::new(), most_bytes: max_bytes })
     }
@@ -104,7 +105,7 @@ impl Contents {
         }
     }
 
-    /// Stages a page for the flash, which stores its bytes, and returns its ID.
+    /// Stages a page, whose bytes are stored when the flash programs it, and returns its ID.
     fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         let mut medium = flash.medium();
         let sum = if self.deduplicates { checksum(page) } else { 0 };
@@ -120,10 +121,10 @@ impl Contents {
         Ok((content_id, stored))
     }
 
-    /// Stores the content of one more logical page and returns its ID.
+    /// Stores the content of another logical page and returns its ID.
     ///
     /// # Errors
-    /// Fails if there is no room or the file cannot be written.
+    /// Fails if there is no free space, or the file cannot be written.
     pub fn store(&mut self, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         if let Slots::Flash(flash) = &self.slots {
             return self.stage(&flash.clone(), page);
@@ -161,13 +162,13 @@ impl Contents {
             match self.slots {
                 Slots::Memory { .. } => self.free.push(slot),
                 Slots::File(_) => self.released.push(slot),
-                // Content without users stays in flash until its block is erased.
+                // Content without references stays in flash until its block is erased.
                 Slots::Flash(_) => {}
             }
         }
     }
 
-    /// Reads the content `content_id` into `out`. Returns false if there is none.
+    /// Reads the content `content_id` into `out`. Returns false if there is no such content.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -181,12 +182,12 @@ impl Contents {
         }
     }
 
-    /// True if enough slots were released that [`Contents::sync`] should be called first.
+    /// True if so many slots are released that [`Contents::sync`] should be called before the next write.
     pub fn needs_sync(&self) -> bool {
         self.released.len() >= MAX_RELEASED
     }
 
-    /// Makes all bytes in files survive a power cut of the host machine.
+    /// Makes all bytes in files durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -198,16 +199,16 @@ impl Contents {
         }
     }
 
-    /// Makes released slots reusable. Must follow a [`Contents::sync`] and a sync of the journal, so that no request on disk
-    /// needs them.
+    /// Makes released slots reusable. Must be called after a [`Contents::sync`] and a sync of the journal, so that no
+    /// request on disk needs these slots.
     pub fn reuse_released(&mut self) {
         self.free.append(&mut self.released);
     }
 
-    /// Counts one more logical page with a content that a journal names.
+    /// Adds a reference to a content for a logical page, as an entry of the journal says.
     ///
     /// # Errors
-    /// Fails if the entry contradicts an earlier entry, or has ID 0.
+    /// Fails if the entry contradicts an earlier one, or has ID 0.
     pub fn restore(&mut self, content_id: u64, slot: u32, sum: u64) -> Result<(), &'static str> {
         if content_id == 0 {
             return Err("a page that holds nothing");
@@ -221,7 +222,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Completes a series of [`Contents::restore`]: finds the free slots and verifies the checksum of every content.
+    /// Completes a series of [`Contents::restore`] calls: finds the free slots and verifies the checksum of every
+    /// content.
     ///
     /// # Errors
     /// Fails if two contents share a slot, a slot is missing, or a checksum differs.
@@ -320,7 +322,7 @@ mod tests {
     fn contents_with_equal_checksums_get_different_ids() {
         let mut contents = Contents::in_memory(8, true, 1 << 20);
         let content_id = checksum(&[1; 8]);
-        // Simulates another content with the same checksum.
+        // This simulates a different content with the same checksum.
         contents.restore(content_id, 0, content_id).unwrap();
         assert_eq!(contents.take_slot().unwrap(), 0);
         let (first_id, _) = contents.store(&[1; 8]).unwrap();

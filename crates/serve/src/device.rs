@@ -27,13 +27,14 @@ use wearwell_base::request::Op;
 use wearwell_engine::layer::{ContentId, LayerError};
 use wearwell_stack::{LiveStack, RunError, RunResult, Scenario};
 
-/// Maximum number of pages in one trim (or long range of zeroes) sent to the stack.
+/// Maximum number of pages per trim, or per long range of zeroes, sent to the stack.
 const PAGES_PER_PIECE: u32 = 1 << 16;
 
 /// A simulated stack that stores real bytes.
 ///
-/// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes, so data follows the path
-/// of the engine, and overwritten content takes no memory. A range that is not whole pages is read, modified and written.
+/// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes. So data takes
+/// the same path as the pages of the engine, and overwritten content takes no memory. A request that does not cover
+/// whole pages is read, modified and written.
 pub struct Device {
     pub(crate) stack: LiveStack,
     pub(crate) table: Table,
@@ -64,10 +65,10 @@ impl Device {
         Device::in_memory_at(scenario, Speed::Full)
     }
 
-    /// Like [`Device::in_memory`], at a given speed.
+    /// Does what [`Device::in_memory`] does, at a given speed.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; also if a timed device has no timing model.
+    /// The errors of [`Device::in_memory`]; also fails if a timed device has no timing model.
     pub fn in_memory_at(scenario: &Scenario, speed: Speed) -> Result<Self, ConfigError> {
         let live = speed.build_stack(scenario)?;
         // An eighth of the memory is left to the system.
@@ -76,18 +77,19 @@ impl Device {
         Ok(Device::from_stack(live, contents, None).with_speed(speed))
     }
 
-    /// Opens the device of `scenario` that is stored in the folder `at` as a journal of all requests, or creates the journal.
+    /// Opens the device of `scenario` that is stored as a journal of all requests in the folder `at`, or creates it.
     /// Also returns the counts of the replay.
     ///
     /// # Errors
-    /// As [`Device::in_memory_at`]; also if the image is damaged, in use, or of another scenario.
+    /// The errors of [`Device::in_memory_at`]; also fails if the image is damaged, in use, or belongs to another
+    /// scenario.
     pub fn in_journal(
         scenario: &Scenario,
         at: &Path,
         speed: Speed,
     ) -> Result<(Self, ReplayCounts), OpenError> {
         let live = speed.build_stack(scenario)?;
-        // Timing does not affect the contents, so it is not part of the journal's scenario.
+        // Timing does not affect the content, so it is not part of the journal's scenario.
         let untimed = Scenario { timing: None, ..live.scenario().clone() };
         let (image, pages) = Image::open(at, &untimed, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
@@ -127,7 +129,7 @@ impl Device {
         u64::from(self.stack.logical_pages()) * u64::from(self.page_bytes)
     }
 
-    /// Returns the page size in bytes. Writes aligned to it need no read.
+    /// Returns the page size in bytes. Writes aligned to pages need no read.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
     }
@@ -142,8 +144,8 @@ impl Device {
         self.stack.placement_handles()
     }
 
-    /// Begins a request by a caller that has waited for the device since `at`. The latency of the request is measured from then
-    /// on. Writes until the next call carry this stream hint.
+    /// Begins a request of a caller that has waited for the device since `at`, from which the latency of the request
+    /// is measured. Writes until the next call carry the stream hint `hint`.
     pub(crate) fn begin_request(&mut self, at: Instant, hint: u16) {
         (self.wait_started, self.hint) = (Some(at), hint);
         if let Some(pacing) = &mut self.pacing {
@@ -164,7 +166,8 @@ impl Device {
         }
     }
 
-    /// Performs a request and records its latency, measured from when the caller began to wait for the device.
+    /// Performs a request and records its latency, measured from the time at which the caller began to wait for the
+    /// device.
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
         let started = self.wait_started.take().unwrap_or_else(Instant::now);
         let done = work(self);
@@ -175,15 +178,15 @@ impl Device {
         done
     }
 
-    /// Recounts all counters. An error is a defect of Wearwell.
+    /// Recounts all counters. An error is a bug in Wearwell.
     pub fn check(&self) -> Result<(), String> {
         self.stack.check()
     }
 
-    /// Returns the result of all requests since the drive was new, in the form of a simulation run.
+    /// Returns the result for all requests since the drive was new, in the form of the result of a simulation.
     ///
     /// # Errors
-    /// Fails if counts disagree, which is a defect of Wearwell.
+    /// Fails if counts disagree, which is a bug in Wearwell.
     pub fn result(self) -> Result<RunResult, RunError> {
         self.stack.result()
     }
@@ -208,7 +211,7 @@ impl Device {
     /// Fills `out` with the bytes from `offset` on. Unwritten and trimmed pages read as zeroes.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, or the device fails.
+    /// Fails if the range ends beyond the device, or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, out.len() as u64)?;
         self.timed(Operation::Read, out.len() as u64, |device| device.read_range(pages, offset, out))
@@ -229,7 +232,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads whole pages through the stack; the content IDs that it returns select the bytes.
+    /// Reads whole pages through the stack. The content IDs that the stack returns select the bytes.
     fn read_pages(&mut self, pages: Range<u32>, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
             image.record_read(pages.clone());
@@ -256,7 +259,7 @@ impl Device {
             if self.table.get(page) == UNKNOWN {
                 self.table.set(page, content.0);
             }
-            // If the drive died in the middle of a write, it may have stored a part of that write.
+            // If the drive reached its end of life during a write, it may have stored a part of that write.
             if content.0 != self.table.get(page) && self.stack.end_of_life().is_none() {
                 return Err(DeviceError::Astray { page });
             }
@@ -272,8 +275,8 @@ impl Device {
     /// Writes `data` at `offset` as one request.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, there is no room for the content, the drive is dead, or its zone does not allow the
-    /// write.
+    /// Fails if the range ends beyond the device, there is no free space for the content, the drive is at its end of
+    /// life, or the zone does not allow the write.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, data.len() as u64)?;
         self.check_written(offset, data.len() as u64)?;
@@ -302,7 +305,7 @@ impl Device {
         self.write_pages(pages.start, &whole)
     }
 
-    /// Writes whole pages: first the bytes, then the journal entry, then the simulated flash.
+    /// Writes whole pages: first the bytes, then the journal entry, then the pages of the simulated flash.
     fn write_pages(&mut self, first: u32, data: &[u8]) -> Result<(), DeviceError> {
         if self.contents.needs_sync() {
             self.sync()?;
@@ -341,7 +344,7 @@ impl Device {
         Ok(())
     }
 
-    /// Writes pages whose contents are stored already.
+    /// Writes pages whose content is already stored.
     fn write_contents(&mut self, first: u32, content_ids: &[ContentId]) -> Result<(), LayerError> {
         let pages = first..first + content_ids.len() as u32;
         self.record_request(Op::Write, pages.clone(), content_ids);
@@ -349,7 +352,8 @@ impl Device {
         if let Err(error) = self.stack.write(first, content_ids, self.hint) {
             let (taken, refused) = content_ids.split_at(self.written_in_part(pages).len());
             self.set_contents(first, taken);
-            // A drive that dies in the middle of a write may have stored a part of it, which must be readable.
+            // A drive that reaches its end of life during a write may have stored a part of the write, which must be
+            // readable.
             if was_dead || self.zones().is_some() || !error.is_end_of_life() {
                 refused.iter().for_each(|content_id| self.contents.release(content_id.0));
             }
@@ -360,7 +364,7 @@ impl Device {
         Ok(())
     }
 
-    /// Replaces the contents of the pages from `first` on.
+    /// Replaces the content IDs of the pages from `first` on.
     fn set_contents(&mut self, first: u32, content_ids: &[ContentId]) {
         for (page, content_id) in (first..).zip(content_ids) {
             let before = self.table.set(page, content_id.0);
@@ -368,10 +372,11 @@ impl Device {
         }
     }
 
-    /// Discards the contents of the whole pages in the range.
+    /// Discards the content of the whole pages in the range.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, the drive is dead, or the range covers a part of a zone.
+    /// Fails if the range ends beyond the device, the drive is at its end of life, or the range covers a part of a
+    /// zone.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
         self.check_trimmed(offset, length)?;
@@ -384,7 +389,7 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
-        // Zones are reset one by one. Some stacks need undivided requests.
+        // Zones are reset one by one. Other stacks may need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
             None if self.stack.wants_requests() => u32::MAX,
@@ -413,7 +418,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes all completed writes survive a power cut of the simulated drive; with an image, also of the host machine.
+    /// Makes all completed writes durable, so that they survive a power cut of the simulated drive and, with an
+    /// image, of the host machine.
     ///
     /// # Errors
     /// Fails if the device fails.
@@ -431,7 +437,8 @@ impl Device {
         flushed
     }
 
-    /// Makes the current image survive a power cut of the host machine. Does nothing without an image.
+    /// Makes the current image durable, so that it survives a power cut of the host machine. Does nothing without an
+    /// image.
     ///
     /// # Errors
     /// Fails if the disk fails.
@@ -446,11 +453,11 @@ impl Device {
         Ok(())
     }
 
-    /// Returns at most `max` extents of the range, each as its end and whether its pages hold content. The last extent may end
-    /// before the range does.
+    /// Returns at most `max` extents of the range, each with its end and a flag that tells if its pages hold content.
+    /// The last extent may end before the range does.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end.
+    /// Fails if the range ends beyond the device.
     pub fn extents(&self, offset: u64, length: u64, max: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
         let pages = self.pages(offset, length)?;
         let (mut at, mut extents) = (pages.start, Vec::new());

@@ -1,8 +1,8 @@
-//! A drive that outlives its process: a folder with the contents of its pages and a journal of all requests.
+//! A drive that outlives its process: a folder with the content of its pages and a journal of all requests.
 //!
-//! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image replays all
-//! requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has the contents in slots.
-//! The file `requests` has a head and then entries, each with its checksum:
+//! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image
+//! replays all requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has
+//! the content of pages in slots. The file `requests` has a head and then entries, each with its checksum:
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
@@ -10,9 +10,9 @@
 //!        for a write, per page: name u64 · slot u32 · checksum u64; and the CRC-32 of the pages
 //! ```
 //!
-//! Numbers are little endian. An entry is written before the request reaches the simulated flash, and after the bytes, which go to
-//! unused slots. So `kill -9` at any instruction leaves at most one incomplete entry, at the end, of a request that was not
-//! acknowledged.
+//! Numbers are little endian. The bytes of a write go to unused slots first; then its entry is written, before the
+//! request reaches the simulated flash. So `kill -9` at any instruction leaves at most one incomplete entry at the
+//! end, which belongs to a request that was not acknowledged.
 
 use crate::contents::StoredContent;
 use crate::error::ImageError;
@@ -24,19 +24,19 @@ use std::path::{Path, PathBuf};
 use wearwell_stack::Scenario;
 
 const MAGIC: [u8; 8] = *b"WEARWELL";
-/// Version of the format and of the engine's behaviour. Must be increased if the format changes, or if the same requests lead to
-/// another state.
+/// Version of the format and of the engine's behaviour. It must be increased if the format changes, or if the same
+/// requests lead to another state.
 const VERSION: u32 = 1;
-/// Bytes of an entry without the pages of a write.
+/// Bytes of an entry, not including the pages of a write.
 const ENTRY_BYTES: usize = 16;
-/// Bytes of a page in the entry of a write.
+/// Bytes for each page in the entry of a write.
 const PAGE_BYTES: usize = 20;
-/// Maximum size of buffered read entries in bytes. Other entries are written at once.
+/// Maximum size of buffered read entries in bytes. Other entries are written immediately.
 const MAX_BUFFERED: usize = 1 << 16;
 /// Length limit of the scenario in bytes.
 const MAX_SCENARIO_BYTES: u32 = 1 << 24;
 
-/// Position of the stream hint in the first number of an entry.
+/// Bit position of the stream hint in the first number of an entry.
 const HINT_SHIFT: u32 = 16;
 
 const WRITE: u32 = 1;
@@ -48,7 +48,7 @@ const FINISH: u32 = 5;
 /// Page of a write in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPage {
-    /// Content ID of the page in the flash.
+    /// ID under which the flash stores the content of the page.
     pub content_id: u64,
     /// Slot that holds the bytes.
     pub slot: u32,
@@ -67,16 +67,16 @@ pub enum JournalEntry<'a> {
     Trim(Range<u32>),
     /// Flush.
     Flush,
-    /// Finish of the zone with these pages.
+    /// Finish of the zone that consists of these pages.
     Finish(Range<u32>),
 }
 
 /// Counts of the replay when an image is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
-    /// Requests that were replayed.
+    /// Number of requests that were replayed.
     pub requests: u64,
-    /// Bytes of an incomplete entry at the end.
+    /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
 }
 
@@ -90,29 +90,29 @@ pub struct Image {
     buffered: Vec<u8>,
     /// Pages of the current write, encoded.
     current_write: Vec<u8>,
-    /// True if the journal could neither be written nor cut back to its old length.
+    /// True if the journal could neither be written nor truncated to its old length.
     is_broken: bool,
 }
 
-/// Counts of the entries in a journal.
+/// Counts of the entries of a journal.
 #[derive(Clone, Debug)]
 pub struct JournalCounts {
     /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Notes of writes, reads, trims, flushes and finished zones.
+    /// Number of entries for writes, reads, trims, flushes and finished zones.
     pub entries: [u64; 5],
-    /// Pages written.
+    /// Number of pages written.
     pub written_pages: u64,
-    /// Bytes of an incomplete entry at the end.
+    /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
     /// Bytes of the journal and of the file of pages.
     pub bytes: [u64; 2],
 }
 
-/// Reads the journal in the folder `at` without changing it, and calls `visit` with every entry.
+/// Reads the journal in the folder `at` without changing it, and calls `visit` for every entry.
 ///
 /// # Errors
-/// Fails if the journal is missing, in use or damaged. Errors of `visit` are passed on.
+/// Fails if the journal is missing, in use or damaged. Errors of `visit` are returned.
 pub fn read_journal<E: From<ImageError>>(
     at: &Path,
     mut visit: impl FnMut(&JournalEntry<'_>) -> Result<(), E>,
@@ -157,7 +157,7 @@ pub fn read_journal<E: From<ImageError>>(
     Ok(census)
 }
 
-/// Image whose journal was not yet replayed.
+/// Image whose journal was not replayed yet.
 pub struct UnreplayedImage(Image);
 
 impl Image {
@@ -166,10 +166,12 @@ impl Image {
         folder.join("requests").exists()
     }
 
-    /// Opens the image in the folder `at` for a drive of `scenario`, or creates it. Also returns the file of its pages.
+    /// Opens the image for a drive of `scenario` in the folder `at`, or creates it. Also returns the file with its
+    /// pages.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
     pub fn open(
         at: &Path,
         scenario: &Scenario,
@@ -222,7 +224,7 @@ impl Image {
         ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
 
-    /// Returns the length of the file of pages in bytes.
+    /// Returns the length in bytes of the file with the pages.
     ///
     /// # Errors
     /// Fails if the file's metadata cannot be read.
@@ -230,7 +232,7 @@ impl Image {
         self.pages.metadata().map(|of| of.len()).map_err(|error| self.failed(error))
     }
 
-    /// Begins a write: its pages follow in calls of [`Image::add_page`].
+    /// Begins a write, whose pages follow in calls of [`Image::add_page`].
     pub fn begin_write(&mut self) {
         self.current_write.clear();
     }
@@ -242,7 +244,7 @@ impl Image {
         self.current_write.extend(stored.sum.to_le_bytes());
     }
 
-    /// Records the write of the added pages to `first` and the pages after it, with a stream hint.
+    /// Records the write of the added pages to the logical pages from `first` on, with a stream hint.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
@@ -254,7 +256,8 @@ impl Image {
         self.write_buffered()
     }
 
-    /// Records a read. Reads only affect statistics, so their entries are buffered until the next other entry.
+    /// Records a read. Reads affect only statistics, so their entries are buffered until an entry of another type is
+    /// written.
     pub fn record_read(&mut self, pages: Range<u32>) {
         self.buffered.extend(encode_entry(READ, pages.start, pages.end - pages.start));
         if self.buffered.len() >= MAX_BUFFERED {
@@ -282,7 +285,7 @@ impl Image {
         self.write_buffered()
     }
 
-    /// Writes the buffered entries: all or none.
+    /// Writes either all buffered entries or none.
     fn write_buffered(&mut self) -> io::Result<()> {
         if self.is_broken {
             return Err(io::Error::other("the journal of the image could not be written before"));
@@ -300,7 +303,7 @@ impl Image {
         written
     }
 
-    /// Makes the journal survive a power cut of the host machine.
+    /// Makes the journal durable, so that it survives a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.

@@ -1,4 +1,4 @@
-//! File systems that NVMFS is compared with.
+//! File systems with which NVMFS is compared.
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -16,10 +16,10 @@ use std::process::Command;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-/// File or directory that the kernel knows.
+/// File or directory to which the kernel holds a reference.
 struct Node {
     path: PathBuf,
-    /// Open file, or `None` for a directory.
+    /// Open file; `None` for a directory.
     file: Option<File>,
 }
 
@@ -30,7 +30,7 @@ pub struct PassThrough {
 }
 
 impl PassThrough {
-    /// Mounts the contents of `below` on `at`. The mount ends when the result is dropped.
+    /// Mounts the directory `below` on `at`. The mount ends when the result is dropped.
     pub fn mount(below: &Path, at: &Path, threads: usize) -> io::Result<BackgroundSession> {
         let root = Arc::new(Node { path: below.to_owned(), file: None });
         let mut config = Config::default();
@@ -53,7 +53,7 @@ impl PassThrough {
         use_it(known.file.as_ref().ok_or(io::ErrorKind::IsADirectory)?)
     }
 
-    /// Registers a file that exists or was just created, with its descriptor if it is open.
+    /// Registers a file that exists or was just created, together with its descriptor if it is open.
     fn register(&self, path: PathBuf, file: Option<File>) -> io::Result<FileAttr> {
         let metadata = path.symlink_metadata()?;
         let mut known = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ fn attributes(metadata: &fs::Metadata) -> FileAttr {
     }
 }
 
-/// Cache time of names and attributes: none, as for NVMFS.
+/// Time for which the kernel may cache names and attributes: zero, as for NVMFS.
 const CACHE_TIME: Duration = Duration::ZERO;
 
 impl Filesystem for PassThrough {

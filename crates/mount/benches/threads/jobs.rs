@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Amounts of work.
+/// Number of rounds and operations.
 pub struct Size {
     pub rounds: usize,
     writes: u64,
@@ -30,9 +30,9 @@ pub const FULL: Size = Size {
 const BLOCK: u64 = 4096;
 /// Number of user threads, each with its own file.
 const USERS: u64 = 4;
-/// Bytes of each user's file.
+/// Bytes of the file of each user thread.
 const FILE_BYTES: u64 = 16 << 20;
-/// Bytes of the file that is read from the SSD: several times the NVRAM.
+/// Bytes of the file that is read from the SSD, several times the size of the NVRAM.
 const COLD_BYTES: u64 = 512 << 20;
 const READ_BYTES: usize = 1 << 20;
 
@@ -45,13 +45,13 @@ fn file_of(at: &Path, user: u64) -> std::path::PathBuf {
     at.join(format!("file {user}"))
 }
 
-/// Maps numbers to pseudo-random block offsets in a file, the same in every run.
+/// Maps numbers to pseudo-random block offsets in a file; equal in every run.
 fn block_offset(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
 }
 
-/// Runs the operations on `users` threads. Returns the total operations a second.
+/// Runs the operations on `users` threads. Returns the total operations per second.
 fn rate(
     users: u64,
     operations: u64,
@@ -101,7 +101,7 @@ fn names(at: &Path, users: u64, files: u64) -> io::Result<f64> {
     })
 }
 
-/// Runs all jobs. Returns their rates.
+/// Runs all jobs. Returns the rate of each.
 pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     for user in 0..USERS {
@@ -124,7 +124,7 @@ pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     Ok(rates)
 }
 
-/// Latencies of operations in us, and the read throughput.
+/// Latency of operations on names in us, and throughput of the concurrent reads.
 pub struct Latency {
     median: f64,
     p99: f64,

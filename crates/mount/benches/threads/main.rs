@@ -1,15 +1,16 @@
-//! Mounts used by several threads: NVMFS; a FUSE mount that forwards every call to files in memory, with the same number of
-//! threads; and ext4 on a file on the disk.
+//! Throughput of mounts that several threads use: NVMFS; a FUSE mount that forwards every call to files in memory,
+//! with the same number of threads; and ext4 on a file on the disk.
 //!
 //!     cargo bench -p wearwell-mount --bench threads -- [--quick] [DIR...]
 //!
-//! All are measured in alternating rounds, and a rate is the median of the rounds. The written data fits into the NVRAM, and for
-//! the first two the kernel caches no names or attributes.
+//! All file systems are measured in alternating rounds, and a rate is the median of the rounds. The written data fits
+//! into the NVRAM, and for the two FUSE mounts the kernel caches no names or attributes.
 //!
-//! A second part measures the latency of creating and removing names while another thread reads a file that is only on the SSD (a
-//! file on the disk). The reads are of 1 MiB and bypass the page cache.
+//! A second part measures the latency of creating and removing names while another thread reads a file that is only
+//! on the SSD (a file on the disk). Each read is of 1 MiB and bypasses the page cache.
 //!
-//! Only root can mount ext4. Directories on the command line are measured as well, such as a mount by an older version.
+//! Only root can mount ext4. Directories given on the command line are measured as well, for example a mount by an
+//! older version.
 
 mod baselines;
 #[path = "../../tests/support/devices.rs"]
@@ -30,10 +31,10 @@ use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
 
-/// Request threads of the multi-threaded mounts.
+/// Number of request threads of the multi-threaded mounts.
 const THREADS: usize = 4;
 
-/// Operations a second of one file system, by job.
+/// Operations per second of one file system, by job.
 type Rates = Vec<(&'static str, f64)>;
 
 fn options(threads: usize) -> Options {
@@ -61,7 +62,7 @@ fn pass_through(directory: &Path, threads: usize, size: &Size) -> io::Result<Rat
     Ok(rates)
 }
 
-/// Measures NVMFS with a small NVRAM in memory and a file on the disk as SSD, with direct I/O if possible.
+/// Measures NVMFS with a small NVRAM in memory and a file on the disk as the SSD, with direct I/O if possible.
 fn latency_during_reads(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
     let memory = tempfile::TempDir::new_in("/dev/shm")?;
     let nvram =

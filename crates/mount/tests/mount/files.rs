@@ -1,4 +1,4 @@
-//! Contents of files: length, mapping, direct I/O, appending, holes.
+//! Tests of file content: length, mapping, direct I/O, appending, holes.
 
 use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
@@ -180,7 +180,7 @@ fn reserved_blocks_keep_file_size_and_survive_remount() {
         let metadata = fs::metadata(&path).unwrap();
         (metadata.len(), metadata.blocks() - blocks)
     };
-    // Two of 256 blocks are written; the pointers to all blocks need one more.
+    // Two of 256 blocks are written; the pointers to all blocks need one more block.
     assert_eq!(reserved(), (5000, (254 + 1) * 8));
     assert!(before - free(&fixture) >= 254);
     drop(file);

@@ -42,7 +42,7 @@ impl Fixture {
         Self::with(Options::default())
     }
 
-    /// Like `new`, with mount options.
+    /// Does what `new` does, with mount options.
     pub fn with(options: Options) -> Option<Self> {
         if let Some(obstacle) = reason_not_to_mount() {
             println!("skipped: {obstacle}");
@@ -58,7 +58,7 @@ impl Fixture {
         Some(fixture)
     }
 
-    /// Returns the directory of all files of the test.
+    /// Returns the directory that holds all files of the test.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -82,12 +82,12 @@ impl Fixture {
         self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
     }
 
-    /// Tries to unmount the file system.
+    /// Tries to unmount the file system; fails if it is in use.
     pub fn try_unmount(&self) -> io::Result<()> {
         self.mounted.as_ref().expect("it is mounted").unmount()
     }
 
-    /// Unmounts and closes the file system, without errors.
+    /// Unmounts and closes the file system; panics on an error.
     pub fn unmount(&mut self) {
         let mounted = self.mounted.take().expect("it is mounted");
         // A child process of another test briefly holds copies of open descriptors, until it executes its program.
@@ -109,7 +109,7 @@ impl Fixture {
     }
 }
 
-/// Observable state of a file. Times of directories and links are left out.
+/// Observable state of a file. Times of directories and links are not included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileState {
     pub mode: u32,
@@ -140,7 +140,7 @@ fn file_state(path: &Path, of: &Metadata) -> io::Result<FileState> {
     })
 }
 
-/// Returns all files below `directory`, by path.
+/// Returns the state of all files below `directory`, by path.
 pub fn tree(directory: &Path) -> BTreeMap<OsString, FileState> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
@@ -170,7 +170,7 @@ pub fn assert_same(left: &BTreeMap<OsString, FileState>, right: &BTreeMap<OsStri
     }
 }
 
-/// Runs a program, which must succeed, and returns its output.
+/// Runs a program and returns its output; panics if the program fails.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("the program is there");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -178,7 +178,7 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a shell command in `directory`, which must succeed, and returns its output.
+/// Runs a shell command in `directory` and returns its output; panics if the command fails.
 pub fn shell(directory: &Path, line: &str) -> String {
     run(Command::new("sh").args(["-euc", line]).current_dir(directory))
 }

@@ -1,4 +1,4 @@
-//! Names: links, renames, arbitrary bytes, and deleted files in use.
+//! Tests of names: links, renames, arbitrary bytes, and deleted files in use.
 
 use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, renameat_with};

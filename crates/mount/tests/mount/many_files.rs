@@ -1,4 +1,4 @@
-//! Many files and concurrent users.
+//! Tests with many files and with concurrent users.
 
 use crate::fixture::{Fixture, bytes, shell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,11 +29,12 @@ fn directory_with_20_000_files_is_listed_and_removed() {
     for number in (0..FILES).step_by(997) {
         assert!(fixture.at("d").join(name(number)).is_file());
     }
-    // Removes entries while listing them.
+    // `rm` removes entries while it lists them.
     shell(&fixture.root(), "rm -r d; test -z \"$(ls -A)\"");
 }
 
-/// Performs random operations of one thread on its own names in shared directories. Returns the expected files.
+/// Performs the random operations of one thread, which use only names of this thread, in shared directories. Returns
+/// the expected files.
 fn run_random_operations(root: &Path, thread: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
     let mut mine = BTreeMap::new();
     let mut state = thread;
@@ -103,7 +104,7 @@ fn concurrent_threads_keep_their_own_files() {
     }
 }
 
-/// Exactly one of several threads that create the same name or move the same file succeeds.
+/// When several threads create the same name or move the same file, exactly one of them succeeds.
 #[test]
 fn one_of_several_concurrent_operations_succeeds() {
     let Some(fixture) = Fixture::new() else { return };

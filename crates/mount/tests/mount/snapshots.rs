@@ -1,4 +1,4 @@
-//! Snapshots viewed while their file system is mounted.
+//! Tests of snapshots that are viewed while their file system is mounted.
 
 use crate::fixture::{Fixture, assert_same, bytes, errno, shell, tree};
 use rustix::fs::XattrFlags;
@@ -28,7 +28,7 @@ fn wait_until_freed(fixture: &Fixture) {
     assert!(is_freed);
 }
 
-/// Creates files of all kinds; some are only on the SSD by the time they are read.
+/// Creates files of all types; when they are read, some are only on the SSD.
 fn source(at: &Path) {
     fs::create_dir_all(at.join("a/b")).unwrap();
     for (number, length) in [0, 1, 4096, 70_000, 9_000_000, 20_000_000].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Owners, permissions and privileges. Needs root, to run commands as another user.
+//! Tests of owners, permissions and privileges. They need root, to run commands as another user.
 
 use crate::fixture::{Fixture, shell};
 use std::fs;

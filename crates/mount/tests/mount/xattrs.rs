@@ -1,4 +1,4 @@
-//! Extended attributes.
+//! Tests of extended attributes.
 
 use crate::fixture::{Fixture, bytes};
 use rustix::fs::{XattrFlags, getxattr, getxattr_query, listxattr, removexattr, setxattr};

@@ -14,7 +14,7 @@ use wearwell_nvmfs::store::Store;
 /// Type of the file system under test.
 pub type FileNvmfs = Nvmfs<MappedNvram, FileSsd>;
 
-/// Creates a file system in `directory`, which must have none, with devices of the given sizes.
+/// Creates a file system in `directory`, which must not contain one, with devices of the given sizes.
 pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -> FileNvmfs {
     let nvram =
         MappedNvram::create(directory.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::Auto);
@@ -34,7 +34,7 @@ pub fn open(directory: &Path) -> FileNvmfs {
     Nvmfs::from_store(store).expect("it is whole")
 }
 
-/// Waits until a lock is released: a child process of another test briefly holds copies of closed descriptors.
+/// Retries until a lock is released: a child process of another test briefly holds copies of closed descriptors.
 fn retry_until_unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
     for _ in 0..500 {
         match open() {

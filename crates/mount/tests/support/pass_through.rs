@@ -1,4 +1,4 @@
-//! File system that forwards every call to a directory, as a baseline for the cost of mounting.
+//! File system that forwards every call to a directory, as a baseline for the cost of a mount.
 
 use rustix::fs::{self as host, AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags};
 use rustix::io::Errno;
@@ -16,11 +16,11 @@ use wearwell_nvmfs::api::{
     SetXattr, Statistics,
 };
 
-/// File that the kernel knows.
+/// File to which the kernel holds a reference.
 struct OpenNode {
     /// O_PATH descriptor of the file.
     path_fd: OwnedFd,
-    /// Descriptor for reads and writes while the file has users.
+    /// Descriptor for reads and writes while the file is open.
     file: Option<OwnedFd>,
     opens: u32,
 }
@@ -84,7 +84,7 @@ fn name(bytes: &[u8]) -> &OsStr {
 }
 
 impl PassThrough {
-    /// Creates a file system with the contents of `directory`.
+    /// Creates a file system that forwards to `directory`.
     pub fn new(directory: &Path) -> io::Result<Self> {
         let path_fd = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
         let number = host::fstat(&path_fd)?.st_ino;
@@ -113,7 +113,7 @@ impl PassThrough {
         self.lookup(parent, entry_name)
     }
 
-    /// Forgets a file that has no name and no users.
+    /// Forgets a file that has no name and is not open.
     fn remove_if_unused(&mut self, ino: Ino) -> Result<()> {
         let node = self.node(ino)?;
         let status = host::fstat(&node.path_fd).map_err(error)?;

@@ -9,15 +9,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use wearwell_serve::SharedDevice;
 
-/// Load of one measurement.
+/// Load during one measurement.
 pub struct Job {
     pub writes: bool,
-    /// Requests in progress.
+    /// Number of requests in progress.
     pub depth: u16,
     pub seconds: u32,
 }
 
-/// Returns the requests a second of a caller in the same process, which has one request in progress.
+/// Returns the requests per second of a caller in the same process, which has one request in progress.
 pub fn in_process_iops(device: &SharedDevice, job: &Job) -> f64 {
     let (mut pages, mut data) = (Pages(1), vec![7; 4096]);
     let (started, mut done) = (Instant::now(), 0u64);
@@ -35,7 +35,7 @@ pub fn in_process_iops(device: &SharedDevice, job: &Job) -> f64 {
     done as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Returns the requests a second measured by fio, or `None` if fio is missing or failed.
+/// Returns the requests per second that fio measures; `None` if fio is missing or failed.
 pub fn fio(target: &[&str], job: &Job) -> Option<f64> {
     let folder = tempfile::tempdir().ok()?;
     let output = folder.path().join("result");
@@ -74,12 +74,12 @@ impl Pages {
     }
 }
 
-/// Returns the requests a second of an NBD client with `job.depth` requests in progress.
+/// Returns the requests per second of an NBD client with `job.depth` requests in progress.
 pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     let mut stream = UnixStream::connect(socket).unwrap();
     let mut greeting = [0; 18];
     stream.read_exact(&mut greeting).unwrap();
-    // NO_ZEROES, and the default export by NBD_OPT_EXPORT_NAME.
+    // The client sends the flag NO_ZEROES, and selects the default export by NBD_OPT_EXPORT_NAME.
     stream.write_all(&3u32.to_be_bytes()).unwrap();
     stream.write_all(&[&b"IHAVEOPT"[..], &1u32.to_be_bytes(), &0u32.to_be_bytes()].concat()).unwrap();
     stream.read_exact(&mut [0; 10]).unwrap();
@@ -101,7 +101,7 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     while started.elapsed() < time {
         stream.write_all(&requests).unwrap();
         requests.clear();
-        // Submits a new request for every reply that has arrived.
+        // For every reply that has arrived, a new request is submitted.
         let read = loop {
             partial += stream.read(&mut replies[partial..]).unwrap();
             if partial >= reply_bytes {
@@ -116,7 +116,7 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     done as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Returns the requests a second of a guest with `job.depth` requests in progress.
+/// Returns the requests per second of a guest with `job.depth` requests in progress.
 pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
     let mut guest = Guest::connect(socket, FEATURES | EVENT_IDX);
     let mut pages = Pages(1);

@@ -1,5 +1,5 @@
-//! Throughput of the transports, each compared with a minimal counterpart in alternating rounds: random 4 KiB requests of one
-//! client.
+//! Throughput of the transports, each compared with a minimal counterpart in alternating rounds. One client sends
+//! random 4 KiB requests.
 //!
 //! ```sh
 //! cargo bench -p wearwell-serve --bench transports             # three rounds of two seconds
@@ -7,11 +7,12 @@
 //! cargo bench -p wearwell-serve --bench transports -- nbd      # a part: memory, drive, nbd, guest or file
 //! ```
 //!
-//! The second number of each is the server's processor time per request in us, which other programs on the machine affect less.
-//! The minimal clients run in the server's process, so that number includes their processor time.
+//! The second number of each measurement is the server's processor time per request in us, which other programs on
+//! the machine affect less. The minimal clients run in the server's process, so this number includes their processor
+//! time.
 //!
-//! Needs Linux, fio, nbdkit, `/dev/fuse` and a loop device (root). If one of these is missing, the benchmark prints that and
-//! leaves out what needs it. The drive has 1 GiB and is written once before.
+//! The benchmark needs Linux, fio, nbdkit, `/dev/fuse` and a loop device (root). If one of these is missing, it
+//! prints that and skips the parts that need it. The drive has 1 GiB, and is written once before the measurements.
 
 mod clients;
 #[path = "../../tests/serve/guest.rs"]
@@ -31,7 +32,7 @@ const LARGE: &str = "[device]\ncapacity = \"256 GiB\"\nspare_factor = 0.07\npage
 /// Bytes of the device that are read and written.
 pub const BYTES: u64 = 900 << 20;
 
-/// Function that runs a job and returns the requests a second.
+/// Function that runs a job and returns the requests per second.
 type Measurement<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
 /// Name, server process and function of a measurement.
 type Runner<'a> = (&'a str, u32, Measurement<'a>);
@@ -60,7 +61,7 @@ fn main() {
     }
 }
 
-/// Opens a transport of a kind at an address.
+/// Opens a transport of the given kind at an address.
 fn open(device: &SharedDevice, kind: &str, address: &str) -> std::io::Result<Box<dyn Transport>> {
     let kind = TRANSPORTS.iter().find(|of| of.name == kind).expect("there is such a transport");
     (kind.parse)(address).map_err(std::io::Error::other).and_then(|endpoint| endpoint.open(device))
@@ -232,7 +233,7 @@ fn compare(baseline: Runner<'_>, transport: Runner<'_>, rounds: u32, seconds: u3
     }
 }
 
-/// Returns the requests a second, and the server's processor time per request in us.
+/// Returns the requests per second, and the server's processor time per request in us.
 fn measure((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
     let before = processor_seconds(*server)?;
     let rate = work(job)?;
@@ -240,7 +241,7 @@ fn measure((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
     Some([rate, seconds * 1e6 / (rate * f64::from(job.seconds))])
 }
 
-/// Returns the processor seconds of a process from `/proc/PID/stat` (proc(5)), which counts in hundredths.
+/// Returns the processor time of a process in seconds from `/proc/PID/stat` (proc(5)), which counts in hundredths.
 fn processor_seconds(process: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The process name, in parentheses, may contain spaces.
@@ -254,7 +255,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// Prints the memory of a drive of 256 GiB: for its tables, and for written data.
+/// Prints the memory that a drive of 256 GiB takes for its tables, and for written data.
 fn memory() {
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -265,7 +266,7 @@ fn memory() {
     let mut device = drive(LARGE);
     let bytes = device.bytes();
     let new = resident();
-    // Writes a gigabyte, spread over the whole drive.
+    // The benchmark writes a gigabyte, spread over the whole drive.
     let pages = 1 << 18;
     for at in 0..pages {
         device.write(at * (bytes / pages) / 4096 * 4096, &[at as u8; 4096]).unwrap();

@@ -1,4 +1,4 @@
-//! Minimal FUSE file as a baseline: memory and a lock.
+//! Minimal FUSE file as a baseline: its content is in memory under a lock.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,

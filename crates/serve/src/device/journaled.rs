@@ -1,4 +1,4 @@
-//! Repetition of the requests of a journal.
+//! Replay of the requests of a journal.
 
 use super::Device;
 use crate::image::JournalEntry;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use wearwell_engine::layer::ContentId;
 
 impl Device {
-    /// Repeats a request from the journal. Errors are texts about the damage.
+    /// Repeats a request from the journal. An error is a text about the damage.
     pub(super) fn replay(&mut self, entry: JournalEntry<'_>) -> Result<(), String> {
         let (pages, page) = (self.stack.logical_pages(), u64::from(self.page_bytes));
         let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
@@ -42,7 +42,7 @@ impl Device {
             }
         };
         match done {
-            // A request that fails because the drive is dead failed in the same way originally.
+            // A request that fails because the drive is at its end of life also failed originally.
             Err(error) if !error.is_end_of_life() => Err(error.to_string()),
             _ => Ok(()),
         }

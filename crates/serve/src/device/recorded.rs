@@ -24,7 +24,7 @@ impl Device {
         self.recording.take().map(Recording::finish)
     }
 
-    /// Records a request that is about to enter the stack.
+    /// Records a request that is about to be sent to the stack.
     pub(super) fn record_request(&mut self, op: Op, pages: Range<u32>, content_ids: &[ContentId]) {
         if let Some(recording) = &mut self.recording {
             recording.add(op, pages, content_ids, if op == Op::Write { self.hint } else { 0 });

@@ -7,7 +7,7 @@ use std::ops::Range;
 use wearwell_engine::layer::{LayerError, ZoneState};
 use wearwell_stack::LiveStack;
 
-/// Zones of a drive, all of one size.
+/// Zones of a drive, which all have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zones {
     /// Number of zones.
@@ -26,7 +26,7 @@ impl Zones {
 }
 
 impl Device {
-    /// Returns the zones if the drive is zoned. Each zone is written in order and reset as a whole by a trim.
+    /// Returns the zones if the drive is zoned. Each zone is written in order, and a trim resets it as a whole.
     pub fn zones(&self) -> Option<Zones> {
         self.zones
     }
@@ -58,8 +58,8 @@ impl Device {
         Ok(())
     }
 
-    /// Refuses writes that a zoned drive would refuse, before anything is recorded. A write must be whole pages, begin at the
-    /// write pointer of its zone and end within the zone.
+    /// Refuses writes that a zoned drive would refuse, before anything is recorded. A write must consist of whole
+    /// pages, begin at the write pointer of its zone, and end within the zone.
     pub(super) fn check_written(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
         let number = (offset / bytes) as u32;

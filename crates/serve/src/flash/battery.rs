@@ -1,8 +1,8 @@
-//! Record of trims that a drive with a battery keeps in RAM.
+//! Record of the trims that a drive with a battery keeps in RAM.
 //!
-//! A drive with a battery may delay the effects of a trim without limit, because it writes everything down when power
-//! fails. A killed process cannot do that. So the trims of such a drive are recorded here when they are acknowledged, and
-//! repeated after the drive recovers.
+//! A drive with a battery may delay the effect of a trim without limit, because it writes all its state to flash when
+//! power fails. A process that is killed cannot do that. Therefore the trims of such a drive are recorded here when
+//! they are acknowledged, and repeated after the drive recovers.
 
 use crate::error::ImageError;
 use std::collections::{BTreeMap, HashMap};
@@ -14,16 +14,16 @@ use wearwell_engine::flash_format::crc;
 
 /// Name of the file.
 const NAME: &str = "battery";
-/// Bytes of a record: logical page, next content ID at the time of the trim (the mark), checksum.
+/// Bytes of a record: logical page, next content ID at the time of the trim (the mark), and checksum.
 const RECORD_BYTES: usize = 16;
-/// Obsolete records beyond the number of valid ones before the file is rewritten.
+/// Maximum excess of obsolete records over valid ones before the file is rewritten.
 const SPARE_RECORDS: usize = 4096;
 
 /// Open file of trim records.
 pub struct Battery {
     folder: PathBuf,
     file: File,
-    /// Trimmed pages, each with its mark: contents with a lower ID were written before the trim.
+    /// Trimmed pages, each with its mark: content with an ID below the mark was written before the trim.
     trimmed: BTreeMap<u32, u64>,
     records: usize,
     /// Highest mark of all records.
@@ -40,8 +40,8 @@ fn encode_record(page: u32, mark: u64) -> [u8; RECORD_BYTES] {
 }
 
 impl Battery {
-    /// Opens the records in `folder` or creates an empty file. An incomplete record at the end, of a trim that was not
-    /// acknowledged, is dropped.
+    /// Opens the records in `folder`, or creates an empty file. An incomplete record at the end belongs to a trim
+    /// that was not acknowledged, and is dropped.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written, or is damaged.
@@ -74,13 +74,14 @@ impl Battery {
         self.trimmed.is_empty()
     }
 
-    /// Returns the lowest content ID that new contents may get; IDs below a mark belong to contents from before its trim.
+    /// Returns the lowest content ID that new content may get; an ID below a mark belongs to content written before
+    /// the trim of this mark.
     pub fn first_free_id(&self) -> u64 {
         self.highest_mark
     }
 
-    /// Returns the pages trimmed since their last write. `newest_ids` has the content ID of each page's newest copy in flash.
-    /// Records of other pages are dropped.
+    /// Returns the pages that were trimmed after their last write. `newest_ids` has the content ID of each page's
+    /// newest copy in flash. Records of other pages are dropped.
     pub fn trimmed_since_write(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
         self.trimmed.retain(|page, mark| newest_ids.get(page).is_some_and(|id| id < mark));
         self.trimmed.keys().copied().collect()
@@ -123,7 +124,7 @@ impl Battery {
         Ok(())
     }
 
-    /// Makes the records survive a power cut of the host machine.
+    /// Makes the records durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -1,4 +1,4 @@
-//! Offline inspection of flash images: contents, recovery check, and list of pages.
+//! Offline inspection of flash images: counts, recovery check, and list of pages.
 
 use super::files::Files;
 use super::records::BlockState;
@@ -12,24 +12,24 @@ use wearwell_engine::flash_format::{DATA, PageType, UNREADABLE, crc};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_stack::{LiveStack, Scenario};
 
-/// Counts of an image of flash.
+/// Counts of a flash image.
 #[derive(Clone, Debug)]
 pub struct ImageCounts {
     /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Number of erase blocks, pages of a block, bytes of a page.
+    /// Number of erase blocks, pages per block, and bytes per page.
     pub shape: (u32, u32, u32),
     /// Disk space of the files in bytes.
     pub bytes: u64,
-    /// Flash operations since the drive was new.
+    /// Number of flash operations since the drive was new.
     pub operations: u64,
-    /// Later operations that will be undone, because operations before them are missing.
+    /// Number of later operations that will be undone, because operations before them are missing.
     pub undone_operations: u64,
-    /// Numbers of erased blocks, blocks with pages, partly erased blocks, bad blocks.
+    /// Numbers of erased blocks, blocks with pages, partly erased blocks, and bad blocks.
     pub blocks: [u32; 4],
-    /// Fewest and most erases of a block, and the sum over all blocks.
+    /// Smallest and largest erase count of a block, and the sum over all blocks.
     pub erases: (u32, u32, u64),
-    /// Programmed pages by kind of content.
+    /// Number of programmed pages by kind of content.
     pub pages: BTreeMap<&'static str, u64>,
 }
 
@@ -40,7 +40,7 @@ pub struct CheckReport {
     pub counts: ImageCounts,
     /// Problems with their locations; empty if the drive recovers completely.
     pub problems: Vec<String>,
-    /// Steps that the FTL would take to recover, if it would succeed.
+    /// Steps that the recovery of the FTL would take, if it would succeed.
     pub recovery: Option<RecoveryReport>,
 }
 
@@ -58,17 +58,17 @@ pub struct PageLine {
     pub operation: u64,
     /// Logical page, or the index of a page that holds the FTL's own data.
     pub owner: u32,
-    /// Sequence number among all pages that the FTL appended.
+    /// Sequence number among all pages that the FTL has appended.
     pub sequence: u64,
     /// Stream to which the page was appended.
     pub stream: u8,
-    /// Reason for the program operation.
+    /// Cause of the program operation.
     pub cause: &'static str,
     /// Content ID, or 0 for pages of the FTL's own data.
     pub content: u64,
 }
 
-/// Returns a name for the contents of pages of a class.
+/// Returns a name for the content of pages of a class.
 fn class_name(class: u8) -> &'static str {
     match class {
         DATA => "data",
@@ -84,10 +84,10 @@ fn scan_folder(folder: &Path) -> Result<(Files, Scenario, ScannedFlash), ImageEr
     Ok((files, scenario, found))
 }
 
-/// Counts what is in the image in `folder`.
+/// Counts the blocks, pages and operations of the image in `folder`.
 ///
 /// # Errors
-/// Fails if the folder has no image of flash, or the image is in use or too damaged to be read.
+/// Fails if the folder has no flash image, or the image is in use or too damaged to be read.
 pub fn count_image(folder: &Path) -> Result<ImageCounts, ImageError> {
     let (files, scenario, found) = scan_folder(folder)?;
     count(&files, scenario, &found)
@@ -126,7 +126,7 @@ fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<Imag
 /// Verifies every page of the image in `folder`, and that its drive recovers. Writes nothing.
 ///
 /// # Errors
-/// As [`count_image`].
+/// The errors of [`count_image`].
 pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<CheckReport, ImageError> {
     let (files, scenario, found) = scan_folder(folder)?;
     let counts = count(&files, scenario.clone(), &found)?;
@@ -184,10 +184,10 @@ fn damaged_pages(
     Ok(problems)
 }
 
-/// Calls `line` with every programmed page of the image in `folder`, of one block or of all.
+/// Calls `line` for every programmed page of the image in `folder`, in one block or in all blocks.
 ///
 /// # Errors
-/// As [`count_image`]; also if the block does not exist. Errors of `line` are passed on.
+/// The errors of [`count_image`]; also fails if the block does not exist. Errors of `line` are returned.
 pub fn dump<E: From<ImageError>>(
     folder: &Path,
     block: Option<u32>,

@@ -16,7 +16,7 @@ pub struct StoredDrive {
     pub image: FlashImage,
     /// Record of trims, if the drive has a battery.
     pub battery: Option<Battery>,
-    /// Number of power losses with recovery.
+    /// Number of power cuts after which the drive recovered.
     pub power_cuts: u64,
 }
 
@@ -24,13 +24,13 @@ impl StoredDrive {
     /// Opens the drive of `plan` in the folder, or creates it.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, the image is of another scenario, in use, or damaged, or the drive does not
-    /// recover.
+    /// Fails if the folder contains other files, or if the image belongs to another scenario, is in use or is
+    /// damaged. Also fails if the drive does not recover.
     pub fn open(plan: StoredFlashPlan, folder: &Path) -> Result<(Self, LiveStack), OpenError> {
         let image = FlashImage::open(folder, &plan)?;
         let live = recover(&plan, &image)?;
         let mut stored = StoredDrive { plan, image, battery: None, power_cuts: 0 };
-        // Drives that share pages record trims in the log of their map instead.
+        // Drives that share pages between equal content record trims in the log of their map instead.
         if stored.image.open_report().has_battery && !stored.plan.shares_contents {
             stored.battery = Some(stored.image.battery()?);
         }
@@ -51,7 +51,7 @@ impl StoredDrive {
         Ok(live)
     }
 
-    /// Makes the battery's records survive a power cut of the host machine.
+    /// Makes the records of the battery durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -60,7 +60,7 @@ impl StoredDrive {
     }
 }
 
-/// Recovers the drive from its flash, which is as the power loss left it.
+/// Recovers the drive from its flash in the state after the power cut.
 fn recover(plan: &StoredFlashPlan, image: &FlashImage) -> Result<LiveStack, OpenError> {
     let medium = Arc::new(image.clone());
     // The files are untrusted even if their checksums match, so a panic of the FTL's recovery must not end the server.

@@ -1,4 +1,4 @@
-//! Files of an image and their layout.
+//! Files of an image, and their layout.
 
 use super::records::{BlockRecord, RECORD_BYTES, SyncRecord};
 use crate::error::ImageError;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, VERSION, crc};
 use wearwell_stack::{Scenario, StoredFlashPlan};
 
-/// Name of the file with the head; it marks a folder as an image of flash.
+/// Name of the file with the head, by which a folder is recognised as a flash image.
 pub const HEAD: &str = "flash";
 const PAGES: &str = "pages";
 const SPARES: &str = "spares";
 const BLOCKS: &str = "blocks";
 
 const MAGIC: [u8; 8] = *b"WEARFLSH";
-/// Bytes of a head before the scenario.
+/// Bytes of a head in front of the scenario.
 const HEAD_BYTES: usize = 32;
 /// Length limit of the scenario in bytes.
 const MAX_SCENARIO_BYTES: u32 = 1 << 24;
-/// Two sync records before the records of blocks; the newer one counts.
+/// Number of sync records in front of the records of blocks; the newer one is valid.
 const SYNC_RECORDS: u64 = 2;
 
 /// Size of a drive's flash.
@@ -29,9 +29,9 @@ const SYNC_RECORDS: u64 = 2;
 pub struct Shape {
     /// Number of erase blocks.
     pub blocks: u32,
-    /// Pages of a block.
+    /// Number of pages per block.
     pub pages_per_block: u32,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u32,
 }
 
@@ -48,7 +48,7 @@ impl Shape {
     }
 }
 
-/// True if the folder has an image of flash.
+/// True if the folder has a flash image.
 pub fn is_flash(folder: &Path) -> bool {
     folder.join(HEAD).exists()
 }
@@ -73,7 +73,8 @@ impl Files {
     /// Opens the image in `folder`, or creates it for the drive of `plan`, with exclusive access.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
     pub fn open(folder: &Path, plan: &StoredFlashPlan) -> Result<Self, ImageError> {
         let head = head(&plan.scenario, Shape::from_plan(plan));
         if !is_flash(folder) {
@@ -91,7 +92,7 @@ impl Files {
     /// Opens an image for reading. Also returns the scenario in its head.
     ///
     /// # Errors
-    /// As [`Files::open`].
+    /// The errors of [`Files::open`].
     pub fn read_only(folder: &Path) -> Result<(Self, Scenario), ImageError> {
         let files = Files::open_in(folder, false)?;
         let found = read_head(&files.head).map_err(|problem| failed(folder, HEAD, problem))?;
@@ -195,7 +196,7 @@ impl Files {
         self.spares.write_all_at(&vec![0; spares as usize], u64::from(block) * spares)?;
         let bytes = u64::from(self.shape.pages_per_block) * u64::from(self.shape.page_bytes);
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // A file system without holes keeps the space; the old bytes are never read.
+        // A file system without holes does not release the space; the old bytes are never read.
         let _ = fallocate(&self.pages, hole, u64::from(block) * bytes, bytes);
         Ok(())
     }
@@ -216,12 +217,12 @@ impl Files {
         self.blocks.write_all_at(&record.encode(), Files::record_at(block))
     }
 
-    /// Makes the records of blocks survive a power cut of the host machine.
+    /// Makes the records of blocks durable, so that they survive a power cut of the host machine.
     pub fn sync_blocks(&self) -> io::Result<()> {
         self.blocks.sync_data()
     }
 
-    /// Returns the last operation up to which everything is durable.
+    /// Returns the last operation up to which all operations are durable.
     ///
     /// # Errors
     /// Fails if the files cannot be read. The inner result fails if both sync records are damaged.
@@ -236,7 +237,7 @@ impl Files {
                 self.older_sync_record = u64::from(second.operation <= first.operation);
                 Ok(first.operation.max(second.operation))
             }
-            // The other record was being written when the machine stopped.
+            // The other record was being written when the host machine stopped.
             (Ok(whole), Err(_)) => {
                 self.older_sync_record = 1;
                 Ok(whole.operation)
@@ -249,7 +250,8 @@ impl Files {
         })
     }
 
-    /// Makes everything survive a power cut of the host machine, and records `operation` as the last durable one.
+    /// Makes all files durable, so that they survive a power cut of the host machine, and records `operation` as the
+    /// last durable operation.
     pub fn sync(&mut self, operation: u64) -> io::Result<()> {
         self.pages.sync_data()?;
         self.spares.sync_data()?;
@@ -316,7 +318,7 @@ fn read_head(mut file: &File) -> Result<Head, String> {
     Ok(Head { bytes, shape, scenario })
 }
 
-/// Creates an empty image. The head gets its name only when it is complete.
+/// Creates an empty image. The file of the head gets its name only after it is complete.
 fn begin(folder: &Path, head: &[u8]) -> Result<(), String> {
     let create = || -> io::Result<bool> {
         std::fs::create_dir_all(folder)?;

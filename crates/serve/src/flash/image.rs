@@ -1,4 +1,4 @@
-//! Open image of flash.
+//! Flash image in use.
 
 use super::battery::Battery;
 use super::files::{Files, Shape};
@@ -17,21 +17,22 @@ use wearwell_stack::StoredFlashPlan;
 /// Results of opening an image and of the FTL's recovery.
 #[derive(Clone, Debug, Default)]
 pub struct OpenReport {
-    /// True if no operation was ever done.
+    /// True if no operation was ever executed.
     pub is_new: bool,
-    /// Operations so far: page programs, block erases and retired blocks.
+    /// Number of operations so far: page programs, block erases and retired blocks.
     pub operations: u64,
-    /// Operations that are undone, because operations before them had not reached the disk when the host machine stopped.
+    /// Number of operations that are undone, because operations before them had not reached the disk when the host
+    /// machine stopped.
     pub undone_operations: u64,
     /// True if the drive has a battery.
     pub has_battery: bool,
     /// Steps of the FTL's recovery.
     pub recovery: Option<RecoveryReport>,
-    /// Pages trimmed again because of the battery's records.
+    /// Number of pages that were trimmed again because of the battery's records.
     pub trimmed_pages: u64,
 }
 
-/// State of an opening.
+/// State while an image is opened and its drive recovers.
 #[derive(Default)]
 struct OpenState {
     blocks: Option<ScannedFlash>,
@@ -52,7 +53,8 @@ impl FlashImage {
     /// Opens the image in `folder`, or creates it for the drive of `plan`.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
     pub fn open(folder: &Path, plan: &StoredFlashPlan) -> Result<Self, ImageError> {
         let (medium, state) = FlashImage::scan_files(Files::open(folder, plan)?)?;
         Ok(FlashImage {
@@ -82,7 +84,7 @@ impl FlashImage {
     /// Reads the files again, as a new process would, after power returns.
     ///
     /// # Errors
-    /// As [`FlashImage::open`].
+    /// The errors of [`FlashImage::open`].
     pub fn reopen(&self) -> Result<(), ImageError> {
         let mut medium = self.medium.lock();
         let (again, state) = FlashImage::scan_files(medium.files.try_clone()?)?;
@@ -105,7 +107,7 @@ impl FlashImage {
         self.state().report.trimmed_pages = pages;
     }
 
-    /// Takes the reason why the FTL did not recover, if it did not.
+    /// Takes the reason for which the FTL did not recover, if it did not.
     pub fn problem(&self) -> Option<ImageError> {
         let problem = self.state().problem.take()?;
         Some(ImageError::new(&self.folder, format!("is damaged: {problem}")))

@@ -1,4 +1,4 @@
-//! Flash in use: writes to its files in the order of operations, until its power is cut.
+//! Flash in use: it writes to its files in the order of operations, until its power is cut.
 
 use super::files::{Files, Shape};
 use super::metadata_pages::{read_own, spare_note};
@@ -15,16 +15,16 @@ use wearwell_engine::nand::{
 };
 use wearwell_engine::units::BlockId;
 
-/// Time of a power cut, in flash operations (page programs and block erases).
+/// Moment of a power cut, counted in flash operations (page programs and block erases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Operations to complete before the cut.
+    /// Number of operations to complete before the cut.
     pub after: u64,
     /// True if the next operation is begun, which leaves a torn page or a partly erased block.
     pub torn: bool,
 }
 
-/// Reason why the flash does nothing more.
+/// Reason for which the flash executes no further operations.
 #[derive(Debug)]
 pub enum PowerOff {
     /// Power was cut.
@@ -40,21 +40,22 @@ struct Location {
     crc: u32,
 }
 
-/// The flash.
+/// Flash in use, with the state of its files.
 pub struct Medium {
     pub files: Files,
     records: Vec<BlockRecord>,
     locations: ById<Location>,
-    /// Further locations of contents with several copies, as during a move, or before equal contents are merged.
+    /// Further locations of content that has several copies, because it is being moved, or because equal content was
+    /// not merged yet.
     other_slots: ById<Vec<u32>>,
-    /// Contents of the current write, by content ID: position of the bytes in `staged_bytes`.
+    /// Content of the current write, by content ID: offset of the bytes in `staged_bytes`.
     staged: ById<usize>,
     staged_bytes: Vec<u8>,
-    /// Page of FTL data that is programmed but whose bytes are not yet known.
+    /// Page with data of the FTL that is programmed, but whose bytes are not known yet.
     incomplete_page: Option<(u64, SpareRecord)>,
     /// Number of the last operation.
     pub operation: u64,
-    /// Last operation that is durable for sure.
+    /// Number of the last operation that is certainly durable.
     synced: u64,
     scheduled_cut: Option<PowerCut>,
     off: Option<PowerOff>,
@@ -81,7 +82,7 @@ impl SharedMedium {
 /// Map from content IDs to locations.
 type ById<T> = HashMap<u64, T, foldhash::fast::FixedState>;
 
-/// Adds a location of the content `name`; reads use it from now on.
+/// Adds a location of the content `name`; later reads use it.
 fn put(locations: &mut ById<Location>, other_slots: &mut ById<Vec<u32>>, name: u64, location: Location) {
     if let Some(before) = locations.insert(name, location)
         && before.slot != location.slot
@@ -130,12 +131,12 @@ impl Medium {
             spares: Vec::new(),
             files,
         };
-        // Makes the removals durable, so that removed pages do not reappear.
+        // The removals are made durable, so that removed pages do not reappear.
         medium.sync()?;
         Ok(medium)
     }
 
-    /// Returns the bytes of pages with a content ID.
+    /// Returns the number of bytes in pages that have a content ID.
     pub fn stored_bytes(&self) -> u64 {
         self.locations.len() as u64 * self.page.len() as u64
     }
@@ -145,7 +146,7 @@ impl Medium {
         self.scheduled_cut = cut;
     }
 
-    /// Returns the reason why the flash does nothing more, if it is off.
+    /// Returns the reason for which the flash executes no further operations, if it is off.
     pub fn off(&self) -> Option<&PowerOff> {
         self.off.as_ref()
     }
@@ -155,7 +156,7 @@ impl Medium {
         self.off.get_or_insert(PowerOff::Cut);
     }
 
-    /// Makes everything survive a power cut of the host machine.
+    /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.operation > self.synced {
             self.files.sync(self.operation)?;
@@ -164,7 +165,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Begins a write: its contents follow in calls of [`Medium::stage`].
+    /// Begins a write, whose content follows in calls of [`Medium::stage`].
     pub fn begin_write(&mut self) {
         self.staged.clear();
         self.staged_bytes.clear();
@@ -187,7 +188,7 @@ impl Medium {
         self.staged_bytes.extend_from_slice(page);
     }
 
-    /// Reads the content `name` into `out`. Returns false if there is none.
+    /// Reads the content `name` into `out`. Returns false if there is no such content.
     ///
     /// # Errors
     /// Fails if the files cannot be read or the checksum is wrong.
@@ -215,7 +216,8 @@ impl Medium {
         MediumError::PowerLost
     }
 
-    /// Begins an operation. Fails when power is off; with `Err(true)` the operation must be begun and left incomplete.
+    /// Begins an operation. Fails when power is off. With `Err(true)`, the caller must begin the operation and leave
+    /// it incomplete.
     fn begin(&mut self) -> Result<(), bool> {
         if self.off.is_some() {
             return Err(false);
@@ -233,7 +235,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Leaves a page torn: neither erased nor readable.
+    /// Leaves a page torn, so that it is neither erased nor readable.
     fn tear(&mut self, slot: u64) -> io::Result<()> {
         self.operation += 1;
         self.files.write_spare(slot, &SpareRecord::unreadable(self.operation).encode())
@@ -251,7 +253,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Prepares the bytes of page `at` of a run. Returns its note and its content ID, or `None` if the bytes come later.
+    /// Prepares the bytes of page `at` of a run. Returns the page's note and content ID, or `None` if the bytes come
+    /// later.
     fn prepare(
         &mut self,
         at: usize,
@@ -315,8 +318,8 @@ impl Medium {
         }
     }
 
-    /// Begins the erase of `block`: its pages cannot be read from now on. Syncs all earlier operations first, so that the host
-    /// machine can only lose later ones.
+    /// Begins the erase of `block`, whose pages can then no longer be read. First syncs all earlier operations, so
+    /// that the host machine can lose only later operations.
     fn begin_erase(&mut self, block: u32) -> io::Result<()> {
         if self.operation - 1 > self.synced {
             self.files.sync(self.operation - 1)?;

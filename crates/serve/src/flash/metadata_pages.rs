@@ -1,4 +1,4 @@
-//! Pages that an FTL wrote for itself, read from the files of an image.
+//! Metadata pages of an FTL, read from the files of an image.
 
 use super::files::Files;
 use wearwell_engine::flash_format::{PageType, SpareRecord, UNREADABLE, crc};

@@ -1,8 +1,9 @@
-//! Drive whose flash is kept in files, byte by byte, and which recovers from them as after a power cut.
+//! Drive whose flash is kept in files, byte by byte, and which recovers from these files as it does after a power
+//! cut.
 //!
-//! The files have what flash would hold: the bytes of each page, its spare area, and the erase count of each block. Nothing else
-//! of the drive survives its process; its tables are rebuilt by the simulated recovery. docs/design/flash-image.md describes the
-//! format and the state after a stop at any moment.
+//! The files contain what flash would contain: the bytes of each page, its spare area, and the erase count of each
+//! block. Nothing else of the drive survives its process; its tables are rebuilt by the simulated recovery.
+//! docs/design/flash-image.md describes the format, and the state after a stop at any moment.
 
 mod battery;
 mod check;

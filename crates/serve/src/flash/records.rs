@@ -14,7 +14,7 @@ const SYNC: [u8; 2] = *b"WS";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockState {
-    /// Erased or with pages.
+    /// Usable: erased, or with programmed pages.
     #[default]
     InUse = 1,
     /// The erase has begun, so no page can be read.
@@ -23,7 +23,7 @@ pub enum BlockState {
     Bad = 3,
 }
 
-/// Data of a block besides its pages. The record of a block that was never erased is all zeroes.
+/// Data of a block in addition to its pages. The record of a block that was never erased is all zeroes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockRecord {
     /// State of the block.
@@ -91,7 +91,7 @@ impl BlockRecord {
     }
 }
 
-/// Record that all operations up to a given one are durable on the host machine.
+/// Record which says that all operations up to a given one are durable on the host machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncRecord {
     /// Last durable operation.
@@ -111,7 +111,7 @@ impl SyncRecord {
     /// Decodes a record.
     ///
     /// # Errors
-    /// As [`BlockRecord::decode`].
+    /// The errors of [`BlockRecord::decode`].
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
         let found = verify(bytes, SYNC)?;
         Ok(SyncRecord { operation: found.map_or(0, |bytes| number(&bytes, 8)) })

@@ -1,4 +1,4 @@
-//! Scan of an image's files.
+//! Scan of the files of an image.
 
 use super::files::Files;
 use super::records::{BlockRecord, BlockState};
@@ -10,7 +10,7 @@ use wearwell_engine::nand::{Spare, StoredBlock, StoredPage};
 /// Programmed page found by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScannedPage {
-    /// Content of the spare area for the FTL.
+    /// Data for the FTL in the spare area.
     pub spare: Spare,
     /// Field of the page's [`SpareRecord`], as are the following fields.
     pub note: u64,
@@ -35,7 +35,7 @@ pub type PageScan = Result<Option<ScannedPage>, FormatError>;
 pub struct ScannedBlock {
     /// Record of the block.
     pub record: BlockRecord,
-    /// Pages up to the last one that is not erased.
+    /// Pages up to the last page that is not erased.
     pub pages: Vec<PageScan>,
 }
 
@@ -43,12 +43,12 @@ pub struct ScannedBlock {
 pub struct ScannedFlash {
     /// All blocks.
     pub blocks: Vec<ScannedBlock>,
-    /// Last valid operation: it and all operations before it are in the files.
+    /// Last valid operation: this operation and all operations before it are in the files.
     pub operation: u64,
-    /// Later operations in the files, which do not count: the host machine stopped before operations preceding them reached its
-    /// disk.
+    /// Number of later operations in the files. They are not valid, because the host machine stopped before all
+    /// operations preceding them had reached its disk.
     pub undone_operations: u64,
-    /// True if the files have spare areas that do not count any more.
+    /// True if the files have spare areas that are no longer valid.
     pub has_stale: bool,
 }
 
@@ -83,7 +83,8 @@ fn pages(bytes: &[u8]) -> Vec<PageScan> {
 }
 
 impl ScannedFlash {
-    /// Finds the last valid operation and drops the pages of later ones. All operations up to `synced` must be present.
+    /// Finds the last valid operation and drops the pages of later operations. All operations up to `synced` must be
+    /// present.
     ///
     /// Data that a process has written survives the end of the process. If the host machine stops, some operations
     /// since the last sync may be on its disk while earlier ones are missing. The operations before the first missing
@@ -121,8 +122,8 @@ impl ScannedFlash {
 }
 
 impl ScannedBlock {
-    /// Drops pages from before the block's last erase, which the host machine may have kept when it stopped. An erase counts as
-    /// complete if a page was programmed after it. Returns true if pages were dropped.
+    /// Drops pages that were programmed before the block's last erase, which the host machine may have kept when it
+    /// stopped. An erase counts as complete if a page was programmed after it. Returns true if pages were dropped.
     fn drop_stale(&mut self) -> bool {
         let (record, mut stale) = (self.record, false);
         for page in &mut self.pages {
@@ -162,7 +163,7 @@ impl ScannedBlock {
         Ok(())
     }
 
-    /// Converts the block for simulated flash with `pages_per_block` pages a block.
+    /// Converts the block to a block of simulated flash with `pages_per_block` pages per block.
     pub fn to_stored(&self, pages_per_block: u32) -> StoredBlock<ContentId> {
         let BlockRecord { state, erases, .. } = self.record;
         let mut stored = StoredBlock { erases, is_bad: state == BlockState::Bad, note: 0, pages: Vec::new() };
@@ -228,7 +229,7 @@ mod tests {
         let mut partly_erased = erasing(vec![page(2), page(3)]);
         assert!(partly_erased.drop_stale());
         assert_eq!((partly_erased.pages.len(), partly_erased.record.state), (0, BlockState::Erasing));
-        // The record of the erase's end did not reach the disk, but a page programmed later did.
+        // The record of the end of the erase did not reach the disk, but a page that was programmed later did.
         let mut done = erasing(vec![page(8), page(3)]);
         assert!(done.drop_stale());
         assert_eq!((done.pages.len(), done.record.state, done.record.erases), (1, BlockState::InUse, 5));

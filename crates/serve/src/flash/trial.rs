@@ -1,4 +1,4 @@
-//! Read-only flash for a trial recovery: all writes are discarded.
+//! Read-only flash for a trial recovery, which discards all writes.
 
 use super::files::Files;
 use super::metadata_pages::{read_own, spare_note};
@@ -11,7 +11,7 @@ use wearwell_engine::nand::{
 };
 use wearwell_engine::units::BlockId;
 
-/// Flash of the files, and the result of the recovery.
+/// Flash that reads from the files, and the result of the recovery.
 pub struct TrialFlash {
     files: Arc<Files>,
     found: Mutex<Option<ScannedFlash>>,
@@ -24,7 +24,7 @@ impl TrialFlash {
         TrialFlash { files, found: Mutex::new(Some(found)), outcome: Mutex::new(None) }
     }
 
-    /// Takes the result of the recovery, if it was tried.
+    /// Takes the result of the recovery, if a recovery was tried.
     pub fn outcome(&self) -> Option<RestartResult> {
         lock(&self.outcome).take()
     }
@@ -34,7 +34,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Backing that discards all writes.
+/// Storage that discards all writes.
 struct DiscardingStorage;
 
 impl FlashStorage<ContentId> for DiscardingStorage {
@@ -66,7 +66,7 @@ impl FlashStorage<ContentId> for DiscardingStorage {
     fn retire(&mut self, _block: BlockId) {}
 }
 
-/// Reader of the files.
+/// Reader of flash pages from the files.
 struct Reader(Arc<Files>);
 
 impl StoredFlash for Reader {

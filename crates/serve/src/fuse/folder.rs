@@ -1,4 +1,4 @@
-//! FUSE request handler for a directory of [`Files`].
+//! FUSE request handler for a directory with implementations of [`Files`].
 
 use super::replies::errno;
 use crate::shared::SharedDevice;
@@ -12,13 +12,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// Longest write from the kernel in bytes.
+/// Maximum size of a write request from the kernel, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
-/// Background requests that the kernel may have in progress.
+/// Maximum number of background requests that the kernel has in progress.
 const MAX_REQUESTS: u16 = 64;
 
 thread_local! {
-    /// Read buffer of each thread, kept so that not every request clears a new one.
+    /// Read buffer of each thread, which is reused so that requests need not clear a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -28,7 +28,8 @@ pub trait Files: Send + Sync + 'static {
     const CACHE_TIME: Duration;
     /// Kernel capabilities that the files need.
     const CAPABILITIES: InitFlags;
-    /// Flags of opened files. All kinds bypass the page cache, so the device sees the accesses of a real host.
+    /// Flags of opened files. All files bypass the page cache, so that the device sees the accesses that a real drive
+    /// would see.
     const OPEN_FLAGS: FopenFlags;
 
     /// Returns the device of the files.
@@ -43,19 +44,20 @@ pub trait Files: Send + Sync + 'static {
     fn attributes(&self, node_id: INodeNo) -> Result<FileAttr, Errno>;
     /// Looks up a name in a directory.
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno>;
-    /// Returns the entries of a directory, from index `from` on.
+    /// Returns the entries of a directory, starting at index `from`.
     fn entries(&self, node_id: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
     /// Sets the size of a file.
     fn resize(&self, node_id: INodeNo, bytes: u64) -> Result<(), Errno>;
-    /// Returns the position on the device of the file's byte `offset`, and how many of `bytes` exist from there.
+    /// Returns the offset on the device of the byte `offset` of the file, and the number of bytes, at most `bytes`,
+    /// that exist from there.
     fn range(&self, node_id: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno>;
     /// Writes to a file. Returns the number of bytes written.
     fn write(&self, node_id: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno>;
-    /// Frees or zeroes a range as in `fallocate`.
+    /// Frees or zeroes a range, as `fallocate` does.
     fn allocate(&self, _offset: u64, _length: u64, _mode: i32) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
     }
-    /// Finds the next data or hole as in `lseek`.
+    /// Finds the next data or hole, as `lseek` does.
     fn seek(&self, _offset: i64, _whence: i32) -> Result<i64, Errno> {
         Err(Errno::ENOSYS)
     }
@@ -83,7 +85,7 @@ impl<F: Files> Folder<F> {
 impl<F: Files> Filesystem for Folder<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         config.add_capabilities(F::CAPABILITIES & config.capabilities()).expect("the kernel offers these");
-        // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
+        // If a value is refused, the kernel uses the nearest allowed value (the default of older kernels).
         let _ = config.set_max_write(MAX_WRITE_BYTES);
         let _ = config.set_max_background(MAX_REQUESTS);
         Ok(())
@@ -100,7 +102,7 @@ impl<F: Files> Filesystem for Folder<F> {
         self.attr(reply, node_id);
     }
 
-    /// Changes the size only; other attributes are fixed.
+    /// This changes only the size; other attributes are fixed.
     fn setattr(
         &self,
         _: &Request,
@@ -178,7 +180,7 @@ impl<F: Files> Filesystem for Folder<F> {
         }
     }
 
-    /// Called at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to ask again.
+    /// The kernel calls this at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to call it again.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -216,7 +218,7 @@ impl<F: Files> Filesystem for Folder<F> {
         reply.ok();
     }
 
-    /// Reports a page as the block size: loop devices take it as the discard granularity.
+    /// The page size is reported as the block size, because loop devices use it as the discard granularity.
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let content_bytes = self.0.device().with(|device| Ok(device.content_bytes())).unwrap_or(0);
         let (bytes, page) = (self.0.bytes(), self.0.page_bytes());

@@ -1,4 +1,5 @@
-//! Export of the device as a file, by FUSE, for loop devices, mkfs, virtual machines, and any program that uses files.
+//! Export of the device as a file by FUSE, for loop devices, mkfs, virtual machines, and any other program that uses
+//! files.
 
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod disk;

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Maximum number of request threads. Fewer are used on few processors, because the clients need processors too.
+/// Maximum number of request threads. Fewer are used on a machine with few processors, because the clients need
+/// processors, too.
 const MAX_THREADS: usize = 4;
 
 /// Path of an empty directory that is not a mount point.
@@ -67,7 +68,7 @@ impl Endpoint for Directory {
 /// Mounted file, or files of zones, in a directory.
 struct FuseMount {
     at: PathBuf,
-    /// Path to be used by clients.
+    /// Path that clients use.
     client_path: PathBuf,
     unmounter: SessionUnmounter,
     session: Option<JoinHandle<io::Result<()>>>,
@@ -99,7 +100,8 @@ impl FuseMount {
         })
     }
 
-    /// Unmounts the directory. Processes that still have the file open get errors from [`SharedDevice`] if the device was taken.
+    /// Unmounts the directory. If [`SharedDevice`] gave the device away, processes that still have the file open get
+    /// errors.
     fn end(&mut self) -> Result<(), String> {
         let Some(session) = self.session.take() else { return Ok(()) };
         match self.unmounter.unmount() {

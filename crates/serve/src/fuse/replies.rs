@@ -1,4 +1,4 @@
-//! Replies to the kernel that all kinds of files share.
+//! Replies to the kernel, used for the file of a disk and for the files of zones.
 
 use crate::error::DeviceError;
 use fuser::{Errno, FileAttr, FileType, INodeNo};
@@ -21,7 +21,8 @@ impl Default for Owner {
 }
 
 impl Owner {
-    /// Returns the attributes of a file from its kind, permissions and link count, its size, and its allocated bytes.
+    /// Returns the attributes of a file. `kind` is its file type, permissions and link count; the sizes are its
+    /// length and its allocated bytes.
     pub fn attributes(
         &self,
         node_id: INodeNo,
@@ -54,7 +55,7 @@ impl Owner {
 pub fn errno(error: DeviceError) -> Errno {
     match error {
         DeviceError::OutOfRange { .. } => Errno::EINVAL,
-        // These are the codes of zonefs.
+        // zonefs returns the same error codes.
         DeviceError::Layer(LayerError::NotSequential { .. } | LayerError::PartialReset { .. }) => {
             Errno::EINVAL
         }

@@ -1,5 +1,5 @@
-//! Directory of zones, each a file that is written sequentially, compatible with zonefs (Documentation/filesystems/zonefs.rst),
-//! which Linux offers for zoned block devices.
+//! Directory of zones, each of which is a file that is written sequentially. It is compatible with zonefs
+//! (Documentation/filesystems/zonefs.rst), which Linux offers for zoned block devices.
 
 use super::folder::Files;
 use super::replies::{Owner, errno};
@@ -25,12 +25,12 @@ pub struct ZoneFolder {
     owner: Owner,
 }
 
-/// Zone of a file.
+/// Zone to which a file belongs.
 struct Zone {
     number: u32,
-    /// Position on the device in bytes.
+    /// Offset on the device in bytes.
     offset: u64,
-    /// Bytes up to the write pointer.
+    /// Number of bytes up to the write pointer.
     length: u64,
     is_offline: bool,
 }
@@ -56,9 +56,9 @@ impl ZoneFolder {
 }
 
 impl Files for ZoneFolder {
-    /// Sizes of files change with writes and resets, so they are not cached.
+    /// Sizes of files change with writes and resets, so attributes are not cached.
     const CACHE_TIME: Duration = Duration::ZERO;
-    /// Without concurrent writes, whose order would be undefined.
+    /// Concurrent writes are disabled, because their order would be undefined.
     const CAPABILITIES: InitFlags = InitFlags::empty();
     const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
