@@ -98,7 +98,7 @@ impl Contents {
         self.by_id.len() as u64 * self.page_bytes as u64
     }
 
-    /// Begins a write: its pages follow in calls of [`Contents::store`].
+    /// Begins a write, whose pages follow in calls of [`Contents::store`].
     pub fn begin_write(&mut self) {
         if let Slots::Flash(flash) = &self.slots {
             flash.medium().begin_write();

@@ -316,7 +316,7 @@ impl Image {
 }
 
 impl UnreplayedImage {
-    /// Replays the journal, entry by entry.
+    /// Fails if the journal is damaged, or if `repeat` refuses an entry.
     ///
     /// # Errors
     /// Fails if the journal is damaged or `repeat` refuses an entry.

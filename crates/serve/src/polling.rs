@@ -1,18 +1,19 @@
 //! Adaptive busy-polling before a thread blocks.
 //!
-//! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling pays off if
-//! the next request comes soon; otherwise it wastes a processor. So a thread begins to poll after a sleep that was shorter than
-//! the polling limit, and stops after a poll that finds nothing. At most half of the processors are used for polling.
+//! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling
+//! pays off if the next request comes soon; otherwise it wastes a processor. Therefore a thread begins to poll after
+//! a sleep that was shorter than the maximum poll, and stops after a poll that finds nothing. At most half of the
+//! processors are used for polling.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest poll: a few times the cost of waking a thread.
+/// Maximum duration of a poll, a few times the cost of waking a thread.
 const MAX_POLL: Duration = Duration::from_micros(50);
-/// Spin-loop iterations between two checks.
+/// Number of spin-loop iterations between two checks.
 const SPINS_PER_CHECK: u32 = 16;
-/// Number of further threads of this process that may poll now.
+/// Number of further threads of this process that are allowed to poll now.
 static PERMITS: LazyLock<AtomicUsize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     AtomicUsize::new(processors / 2)
@@ -26,7 +27,7 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// Polls `find` for a short time if polling pays off. Returns the first result.
+    /// Calls `find` repeatedly for a short time, if polling pays off, until it returns a result.
     pub fn poll<T>(&self, mut find: impl FnMut() -> Option<T>) -> Option<T> {
         let _permit = if self.is_worthwhile { PollPermit::take()? } else { return None };
         let until = Instant::now() + MAX_POLL;
@@ -99,7 +100,7 @@ mod tests {
             polls += 1;
             (polls == 3).then_some(polls)
         });
-        // With one processor no thread may poll, and other threads may hold all permits.
+        // With one processor, no thread may poll. With more, other threads may hold all permits.
         assert!(found == Some(3) || polls == 0);
         assert_eq!(polling.poll(|| None::<()>), None);
         assert_eq!(Polling::default().poll(|| Some(())), None, "it does not pay");

@@ -1,4 +1,4 @@
-//! Drives that can lose power: when their process ends, or by a command.
+//! Drives whose power can be cut: by the end of their process, or by a command.
 
 use crate::contents::Contents;
 use crate::device::Device;
@@ -15,20 +15,22 @@ use wearwell_engine::layer::LayerError;
 use wearwell_stack::{LiveStack, Scenario, StoredFlashPlan};
 
 impl Device {
-    /// Opens the device of `scenario` that is kept in the folder `at`, or creates it. Also returns the counts of the replay if
-    /// the image is a journal. A new image keeps the bytes of the flash if the drive can recover from them, and a journal
-    /// otherwise.
+    /// Opens the device of `scenario` that is kept in the folder `at`, or creates it. If the image is a journal, also
+    /// returns the counts of the replay. A new image keeps the bytes of the flash if the drive can recover from
+    /// these, and a journal otherwise.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; also if the folder has other contents, or the image is of another scenario, in use, or damaged.
+    /// The errors of [`Device::in_memory`]; also fails if the folder contains other files, or if the image belongs to
+    /// another scenario, is in use, or is damaged.
     pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, ReplayCounts), OpenError> {
         Device::in_image_at(scenario, at, Speed::Full)
     }
 
-    /// Like [`Device::in_image`], at a given speed, which may differ from earlier speeds. A timed device is kept as a journal.
+    /// Does what [`Device::in_image`] does, at a given speed, which may differ from the speed at an earlier opening.
+    /// A timed device is kept as a journal.
     ///
     /// # Errors
-    /// As [`Device::in_image`]; also if a timed device has no timing model.
+    /// The errors of [`Device::in_image`]; also fails if a timed device has no timing model.
     pub fn in_image_at(
         scenario: &Scenario,
         at: &Path,
@@ -50,7 +52,7 @@ impl Device {
     /// Opens the device of `plan` whose flash is kept in the folder `at`, or creates it.
     ///
     /// # Errors
-    /// As [`Device::in_image`].
+    /// The errors of [`Device::in_image`].
     pub fn in_flash(plan: StoredFlashPlan, at: &Path) -> Result<Self, OpenError> {
         if let Some(refusal) = plan.no_recovery_reason {
             let problem = format!("does not come back from its flash: {refusal}");
@@ -76,13 +78,13 @@ impl Device {
         Some(self.stored.as_ref()?.image.open_report())
     }
 
-    /// Returns the number of power losses and recoveries while the device was served.
+    /// Returns the number of power cuts after which the drive recovered while it was served.
     pub fn power_cuts(&self) -> u64 {
         self.stored.as_ref().map_or(0, |kept| kept.power_cuts)
     }
 
-    /// Cuts the power. An immediate cut restarts the drive and returns the results of the recovery. A later cut happens at the
-    /// given operation; the request of that operation fails with [`DeviceError::PowerLost`].
+    /// Cuts the power. An immediate cut restarts the drive and returns the results of the recovery. A scheduled cut
+    /// happens at the given operation; the request that causes this operation fails with [`DeviceError::PowerLost`].
     ///
     /// # Errors
     /// Fails if the flash is not kept in files or the drive does not recover.
@@ -97,7 +99,7 @@ impl Device {
         Ok(self.open_report())
     }
 
-    /// Converts an error of the stack. After a power loss it restarts the drive first.
+    /// Converts an error of the stack. If it was caused by a power cut, first restarts the drive.
     pub(crate) fn convert_error(&mut self, error: LayerError) -> DeviceError {
         let Some(kept) = self.stored.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
         if let Some(problem) = kept.image.failure() {

@@ -1,7 +1,7 @@
 //! Power switch of a served drive: a socket in the folder of its image that accepts commands to cut the power.
 //!
-//! A command is one line of JSON, and so is the reply; then the connection closes. Only the user that runs the server may
-//! connect.
+//! A command is a line of JSON, and so is the reply; then the connection is closed. Only the user that runs the
+//! server may connect.
 
 use crate::error::DeviceError;
 use crate::flash::{OpenReport, PowerCut};
@@ -18,26 +18,26 @@ use std::time::{Duration, Instant};
 
 /// File name of the socket.
 const NAME: &str = "plug";
-/// Length limit of a command in bytes.
+/// Maximum length of a command in bytes.
 const MAX_COMMAND_BYTES: u64 = 1024;
 /// Time limit for a client to send its command.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval of checks for a pending power cut.
+/// Interval between checks for a scheduled power cut.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Longest wait for a power cut.
+/// Maximum time to wait for a power cut.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// Command to the power switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Command {
-    /// Cuts the power: at once, or in a later request.
+    /// Cuts the power, either immediately or in a later request.
     CutPower {
-        /// Flash operations to complete before the cut.
+        /// Number of flash operations to complete before the cut.
         after: u64,
         /// True if the next operation is begun and left incomplete.
         torn: bool,
-        /// Seconds that the reply waits for the cut.
+        /// Number of seconds that the reply waits for the cut.
         wait_seconds: u64,
     },
 }
@@ -47,7 +47,7 @@ pub enum Command {
 pub struct Step {
     /// Name of the step.
     pub name: String,
-    /// Spare areas read, pages read, pages written and blocks erased.
+    /// Numbers of spare areas read, pages read, pages written and blocks erased.
     #[serde(rename = "did")]
     pub operations: [u64; 4],
 }
@@ -56,17 +56,17 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Power was lost, and the drive recovered.
+    /// Power was cut, and the drive recovered.
     #[serde(rename = "came_back")]
     Recovered {
-        /// Flash operations before the power loss.
+        /// Number of flash operations before the power cut.
         operations: u64,
         /// Steps of the recovery.
         steps: Vec<Step>,
-        /// Pages trimmed again because of the battery's records.
+        /// Number of pages that were trimmed again because of the battery's records.
         trimmed_pages: u64,
     },
-    /// The drive has not reached that operation yet. Power is cut when it does.
+    /// The drive has not reached the operation yet. Power is cut when it does.
     #[serde(rename = "waits")]
     Scheduled,
     /// The command failed.
@@ -88,7 +88,7 @@ impl Reply {
 /// Sends a command to the server of the image in `folder`.
 ///
 /// # Errors
-/// Fails if no server uses the image or the server does not reply.
+/// Fails if no server uses the image, or the server does not reply.
 pub fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
     let mut server = UnixStream::connect(folder.join(NAME))?;
     let Command::CutPower { wait_seconds, .. } = command;
@@ -127,7 +127,7 @@ impl PowerSwitch {
             let listen = move || {
                 while !is_stopping.load(Ordering::SeqCst) {
                     let Ok((client, _)) = listener.accept() else { continue };
-                    // Errors of one client do not concern the other clients.
+                    // An error of one client does not affect the other clients.
                     let _ = serve(&device, client, &is_stopping);
                 }
             };

@@ -11,7 +11,7 @@ pub enum Operation {
     Read = 0,
     /// Write, including zeroes that are written.
     Write = 1,
-    /// Trim, including zeroes made by trimming.
+    /// Trim, including zeroes that are made by trimming.
     Trim = 2,
     /// Flush.
     Flush = 3,
@@ -27,7 +27,7 @@ impl Operation {
     }
 }
 
-/// Significant digits of recorded latencies: percentiles are accurate to 1 %.
+/// Number of significant digits of recorded latencies: percentiles are accurate to 1 %.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// Upper limit of recorded latencies in ns: a minute.
@@ -36,12 +36,12 @@ const MAX_LATENCY_NS: u64 = 60_000_000_000;
 /// Statistics of one kind of request.
 #[derive(Clone, Debug)]
 pub struct RequestStats {
-    /// Bytes read, written or trimmed.
+    /// Number of bytes read, written or trimmed.
     pub bytes: u64,
     /// Sum of all latencies.
     pub total: Duration,
-    /// Latencies in ns, from when the caller began to wait for the device until the request was done. Includes waiting for other
-    /// requests, but no transport between client and device.
+    /// Latencies in ns, from the time at which the caller began to wait for the device until the request was
+    /// complete. They include waiting for other requests, but not the transport between client and device.
     pub latencies_ns: Histogram<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Requests {
         let stats = &mut self.0[operation as usize];
         stats.bytes += bytes;
         stats.total += latency;
-        // Latencies over a minute are recorded as a minute.
+        // A latency of more than a minute is recorded as a minute.
         stats.latencies_ns.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 

@@ -25,7 +25,7 @@ pub struct Status {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive is dead (accepts no writes), if it is.
+    /// Reason why the drive accepts no writes, if it is at its end of life.
     pub failure: Option<String>,
 }
 

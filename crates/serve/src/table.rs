@@ -3,14 +3,14 @@
 /// Number of pages in a leaf.
 const LEAF_PAGES: usize = 512;
 
-/// Content ID of each logical page, 0 for none. Only written parts take memory.
+/// Content ID of each logical page, or 0 if the page has no content. Only parts that were written take memory.
 pub struct Table {
     leaves: Vec<Option<Box<[u64; LEAF_PAGES]>>>,
-    /// Content ID of pages without a leaf.
+    /// Content ID of all pages without a leaf.
     default_id: u64,
 }
 
-/// Content ID of a page with unknown content. The next read of the page determines it.
+/// Content ID of a page with unknown content; the next read of the page determines the content.
 pub const UNKNOWN: u64 = u64::MAX;
 
 impl Table {
@@ -43,7 +43,8 @@ impl Table {
         )
     }
 
-    /// Returns the end of the run of pages from `page` on that are alike (all with or all without content), at most `end`.
+    /// Returns the end of the run of pages from `page` on that either all have content or all have none, at most
+    /// `end`.
     pub fn end_of_run(&self, page: u32, end: u32) -> u32 {
         let mapped = self.get(page) != 0;
         let mut at = page;

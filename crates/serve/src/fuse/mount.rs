@@ -100,7 +100,7 @@ impl FuseMount {
         })
     }
 
-    /// Unmounts the directory. If [`SharedDevice`] gave the device away, processes that still have the file open get
+    /// Unmounts the directory. If the device was taken from [`SharedDevice`], processes that still have the file open get
     /// errors.
     fn end(&mut self) -> Result<(), String> {
         let Some(session) = self.session.take() else { return Ok(()) };

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Length limit of an option reply in bytes.
+/// Maximum length of an option reply in bytes.
 const MAX_ANSWER_BYTES: u32 = 1 << 16;
 
 /// Connection to a device.
@@ -28,7 +28,7 @@ impl Client {
     /// Connects to the default export at a Unix-domain socket.
     ///
     /// # Errors
-    /// Fails if no server listens there or it does not speak NBD.
+    /// Fails if no server listens at the socket, or the server does not speak NBD.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::from(UnixStream::connect(path)?);
         let mut client = Client { stream, cookie: 0, bytes: 0, request_buffer: Vec::new() };
@@ -46,7 +46,7 @@ impl Client {
         }
         let mut words = u32::from(flags & (FIXED_NEWSTYLE | NO_ZEROES)).to_be_bytes().to_vec();
         words.extend(OPTION_MAGIC.to_be_bytes());
-        // Selects the default export, without requests for further information.
+        // The option selects the default export, without requests for further information.
         for number in [option::GO, 6, 0] {
             words.extend(number.to_be_bytes());
         }
@@ -86,10 +86,10 @@ impl Client {
         self.bytes
     }
 
-    /// Reads the bytes from `offset` on.
+    /// Reads the bytes from `offset` on into `out`.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end or the device fails.
+    /// Fails if the range ends beyond the device, or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.request(command::READ, offset, out.len() as u32, &[])?;
         self.stream.read_exact(out)
@@ -98,7 +98,7 @@ impl Client {
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// As [`Client::read`]; also if there is no room.
+    /// The errors of [`Client::read`]; also fails if there is no free space.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.request(command::WRITE, offset, data.len() as u32, data)
     }
@@ -106,7 +106,7 @@ impl Client {
     /// Trims a range.
     ///
     /// # Errors
-    /// As [`Client::read`].
+    /// The errors of [`Client::read`].
     pub fn trim(&mut self, offset: u64, length: u32) -> io::Result<()> {
         self.request(command::TRIM, offset, length, &[])
     }
@@ -148,7 +148,7 @@ impl Drop for Client {
         last.extend([0; 2]);
         last.extend(command::DISC.to_be_bytes());
         last.extend([0; 20]);
-        // The server may be gone already.
+        // The server may have closed the connection already.
         let _ = self.stream.write_all(&last);
     }
 }

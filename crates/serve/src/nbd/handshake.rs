@@ -6,9 +6,9 @@ use super::protocol::{
 };
 use std::io::{self, Read, Write};
 
-/// Length limit of an option in bytes; names have at most 4096.
+/// Maximum length of an option in bytes; names have at most 4096 bytes.
 const MAX_OPTION_BYTES: u32 = 1 << 16;
-/// Maximum number of options before the connection is closed.
+/// Maximum number of options; after that, the connection is closed.
 const MAX_OPTIONS: u32 = 1000;
 /// Error message for an unknown export name.
 const UNKNOWN_EXPORT: &[u8] = b"there is no export of that name: the default has none, and others, placement/0 and so on, are there where the \
@@ -19,13 +19,13 @@ pub const CONTEXT: u32 = 1;
 /// Export that clients can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Name; empty for the default export.
+    /// Name of the export; empty for the default export.
     pub name: String,
-    /// Size in bytes.
+    /// Size of the export in bytes.
     pub bytes: u64,
     /// Preferred block size in bytes.
     pub page_bytes: u32,
-    /// Maximum data of a request in bytes.
+    /// Maximum length in bytes of the data of a request.
     pub max_bytes: u32,
     /// Description for users.
     pub description: String,
@@ -63,7 +63,7 @@ pub enum TlsMode {
     Off,
     /// Plain text; the client must start TLS before anything else.
     Required,
-    /// Encrypted.
+    /// Encrypted by TLS.
     Encrypted,
 }
 
@@ -142,14 +142,14 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         let ClientOption { option, data } = request;
         let Some(data) = data else {
             if *option == option::EXPORT_NAME {
-                // NBD_OPT_EXPORT_NAME has no error reply.
+                // NBD_OPT_EXPORT_NAME has no error reply, so the connection is closed.
                 return Ok(Some(OptionsOutcome::Disconnected));
             }
             return self.reply(*option, option_reply::ERR_TOO_BIG, b"the option is too long");
         };
         match *option {
             option::ABORT => {
-                // The client need not wait for the reply.
+                // The client need not wait for the reply, so an error is ignored.
                 let _ = answer_option(self.stream, *option, option_reply::ACK, &[]);
                 Ok(Some(OptionsOutcome::Disconnected))
             }
@@ -185,7 +185,7 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         self.exports.iter().enumerate().find(|(_, export)| export.name.as_bytes() == name)
     }
 
-    /// Selects an export. A metadata context of another export is dropped.
+    /// Selects an export. If the client selected the metadata context of another export, that context is dropped.
     fn select(&mut self, at: usize) {
         (self.negotiated.export, self.negotiated.allocation) = (at, self.context_export == Some(at));
     }

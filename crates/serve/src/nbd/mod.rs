@@ -1,7 +1,7 @@
 //! Export of the device over NBD, the Network Block Device protocol.
 //!
-//! Supports fixed newstyle negotiation, structured replies, block status, FUA, trim, write zeroes and multiple connections, in
-//! plain text or by TLS.
+//! The server supports fixed newstyle negotiation, structured replies, block status, FUA, trim, write zeroes and
+//! multiple connections, in plain text or by TLS.
 
 mod client;
 mod handshake;

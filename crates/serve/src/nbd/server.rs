@@ -22,9 +22,9 @@ pub struct Server {
 /// Options of the server.
 #[derive(Clone, Default)]
 pub struct ServerOptions {
-    /// Certificates for TLS. If set, clients must use TLS.
+    /// Certificates for TLS. If they are set, clients must use TLS.
     pub certificates: Option<Certificates>,
-    /// True if threads poll for the next request before they sleep.
+    /// True if threads poll for the next request before they block.
     pub is_polling: bool,
 }
 
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     Ok(Arc::new(ListenAddress { address, options: ServerOptions { certificates, is_polling: polls } }))
 }
 
-/// Address to listen at, and the server's options.
+/// Address to listen at, with the options of the server.
 struct ListenAddress {
     address: Address,
     options: ServerOptions,
@@ -60,7 +60,7 @@ impl Server {
     /// Serves `device` at `address` with the options `options`.
     ///
     /// # Errors
-    /// As [`Server::start`].
+    /// The errors of [`Server::start`].
     pub fn start_with(
         options: ServerOptions,
         device: SharedDevice,
@@ -82,15 +82,15 @@ impl Server {
         }
     }
 
-    /// Closes all connections and waits until each current request is done.
+    /// Closes all connections and waits until the current requests are complete.
     pub fn stop(mut self) {
         self.server.end();
     }
 }
 
-/// Device with its exports.
+/// Device together with its exports.
 struct ExportedDevice {
-    /// Handle of the device for each export, in the order of `exports`.
+    /// For each export, a handle of the device, in the order of `exports`.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
     options: ServerOptions,
@@ -124,8 +124,8 @@ impl ExportedDevice {
         Ok(ExportedDevice { devices, exports, options })
     }
 
-    /// Negotiates with a client within the time limit. Returns the result and the connection to use, or `None` if the client
-    /// left.
+    /// Negotiates with a client within the time limit. Returns the result and the connection to use; `None` if the
+    /// client disconnected.
     fn negotiate(
         &self,
         stream: &Stream,

@@ -13,16 +13,16 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Size of the buffers for requests and for replies in bytes.
+/// Size in bytes of the buffers for requests and for replies.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Size of the first read of a write's data in bytes; later reads grow with the data received.
+/// Number of bytes in the first read of a write's data; later reads grow with the amount of data received.
 const FIRST_READ_BYTES: usize = 128 << 10;
-/// Maximum number of extents in one block-status reply.
+/// Maximum number of extents in a block-status reply.
 const MAX_EXTENTS: usize = 1 << 16;
 
-/// Maximum number of concurrent requests of a client with a timed device.
+/// Maximum number of requests of a client that are served concurrently on a timed device.
 const MAX_CONCURRENT: usize = 64;
-/// Longer requests (in bytes) are not served concurrently.
+/// Maximum length in bytes of a request that is served concurrently.
 const MAX_CONCURRENT_BYTES: u32 = 1 << 20;
 
 /// Connection of a client in the transmission phase.
@@ -38,7 +38,7 @@ pub struct Transmission<'a, R, W: Write> {
 enum Incoming {
     /// Request with its data.
     Request(Request),
-    /// Request with too much data, which was skipped.
+    /// Request with too much data; the data was skipped.
     TooLong(Request),
     /// Disconnect request.
     Disconnect,
@@ -61,7 +61,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
     /// Serves requests until the client disconnects.
     ///
     /// # Errors
-    /// Fails if the client disconnects without a request to do so or violates the protocol.
+    /// Fails if the client disconnects without a disconnect request, or violates the protocol.
     pub fn serve(&mut self) -> io::Result<()> {
         match self.device.with(|device| Ok(device.speed())) {
             Ok(Speed::Timed) => self.serve_concurrently(),
@@ -69,11 +69,12 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
+    /// Serves requests one after the other: the device serves one request at a time, and is faster than a switch
+    /// between threads.
     fn serve_sequentially(&mut self) -> io::Result<()> {
         let mut responder = Responder::new(self.device, self.export, self.negotiated, &self.out);
         loop {
-            // Flush replies before blocking on the next request.
+            // Replies are flushed before the thread blocks on the next request.
             if !has_whole_request(&self.source) {
                 responder.out().flush()?;
             }
@@ -85,8 +86,8 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// Serves requests concurrently, because each waits for its own simulated completion. Replies come in the order of
-    /// completion.
+    /// Serves requests concurrently, because each waits for its simulated completion. Replies are sent in the order
+    /// of completion.
     fn serve_concurrently(&mut self) -> io::Result<()> {
         let (source, device, export, negotiated, out) =
             (&mut self.source, self.device, self.export, self.negotiated, &self.out);
@@ -139,7 +140,7 @@ fn has_whole_request<R: Read>(source: &BufReader<R>) -> bool {
         .is_some_and(|request| buffered.len() - REQUEST_BYTES >= request.data_bytes() as usize)
 }
 
-/// Waits for the next message. Data of a write is read into `data`.
+/// Waits for the next message. The data of a write is read into `data`.
 fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Incoming> {
     let mut bytes = [0; REQUEST_BYTES];
     source.read_exact(&mut bytes)?;
@@ -159,7 +160,8 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
     Ok(Incoming::Request(request))
 }
 
-/// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that only announces much data takes no memory.
+/// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that announces much data without sending
+/// it takes no memory.
 fn read_announced(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
     data.truncate(bytes);
     let mut received = 0;
@@ -211,7 +213,7 @@ impl<'a, W: Write> Responder<'a, W> {
         }
     }
 
-    /// Validates a request before the device is used.
+    /// Checks a request before the device is used.
     fn check(&self, request: &Request) -> Result<(), Fault> {
         let allowed = match request.command {
             command::READ if self.negotiated.structured => flag::DF | flag::FUA,
@@ -245,13 +247,14 @@ impl<'a, W: Write> Responder<'a, W> {
             command::WRITE_ZEROES => {
                 let allocated = flags & flag::NO_HOLE != 0;
                 if allocated && flags & flag::FAST_ZERO != 0 {
-                    // Allocated zeroes take as long as any other write.
+                    // Zeroes that must be allocated take as long as any other write, so a fast write of zeroes is
+                    // refused.
                     return Err(io::Error::from(io::ErrorKind::Unsupported).into());
                 }
                 device.write_zeroes(offset, length.into(), allocated)?;
             }
             command::FLUSH => return device.flush(),
-            // Cache is a hint, and the flash has no faster tier.
+            // The cache request is a hint, and the flash has no faster tier.
             _ => return Ok(()),
         }
         if flags & flag::FUA != 0 { device.flush() } else { Ok(()) }
@@ -287,7 +290,7 @@ impl<'a, W: Write> Responder<'a, W> {
         self.reply(request, chunk::BLOCK_STATUS, &reply, &[])
     }
 
-    /// Sends a reply of one chunk with `data` and `more`, or a simple reply with `more` alone.
+    /// Sends a reply that consists of one chunk with `data` and `more`, or a simple reply with `more` only.
     fn reply(&self, request: &Request, kind: u16, data: &[u8], more: &[u8]) -> io::Result<()> {
         if !self.negotiated.structured {
             return self.simple(request, 0, more);

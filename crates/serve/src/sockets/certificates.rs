@@ -1,4 +1,4 @@
-//! TLS certificates of the server, and those that it requires of clients.
+//! TLS certificates of the server, and of the authorities whose certificates clients need.
 
 use super::stream::Stream;
 use super::tls_connection::TlsConnection;
@@ -11,11 +11,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Certificate of the server, with the chain to its issuer.
+/// Name of the file with the certificate of the server and the chain to its issuer.
 const SERVER_CERTIFICATE: &str = "server-cert.pem";
-/// Private key of the server's certificate.
+/// Name of the file with the private key of the server's certificate.
 const SERVER_KEY: &str = "server-key.pem";
-/// Certificates of the authorities that issue client certificates.
+/// Name of the file with the certificates of the authorities that issue client certificates.
 const CLIENT_ISSUERS: &str = "ca-cert.pem";
 
 /// TLS configuration of a server, read from PEM files with the same names as in QEMU and nbdkit.
@@ -82,7 +82,7 @@ impl Certificates {
     }
 }
 
-/// Reads all certificates in a file, which must have at least one.
+/// Reads all certificates in a file, which must contain at least one.
 fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found =

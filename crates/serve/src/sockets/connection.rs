@@ -14,7 +14,7 @@ pub enum Connection {
     Encrypted(Box<TlsConnection>),
 }
 
-/// Makes the same call on either kind of connection.
+/// Makes the given call on either kind of connection.
 macro_rules! either {
     ($connection:expr, $name:ident => $call:expr) => {
         match $connection {
@@ -33,7 +33,7 @@ impl Connection {
         Ok(Connection::Encrypted(Box::new(certificates.encrypt(stream)?)))
     }
 
-    /// Clones the connection. Only one of the clones may be read.
+    /// Clones the connection. Only one of the clones may be used for reading.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -44,7 +44,7 @@ impl Connection {
         })
     }
 
-    /// Sets the time limit of reads and writes.
+    /// Sets the time limit for reads and for writes.
     ///
     /// # Errors
     /// Fails if the time is zero.
@@ -52,7 +52,7 @@ impl Connection {
         either!(self, stream => stream.set_timeout(timeout))
     }
 
-    /// Enables polling in reads, see [`Stream::poll`].
+    /// Enables polling in reads; see [`Stream::poll`].
     pub fn poll(&mut self) {
         either!(self, stream => stream.poll());
     }
@@ -79,11 +79,11 @@ impl Write for Connection {
     }
 }
 
-/// Connection with a deadline.
+/// Connection with a deadline for its reads and writes.
 pub struct WithDeadline<'a> {
     /// The connection.
     pub connection: &'a mut Connection,
-    /// Deadline for all reads and writes.
+    /// Deadline for all reads and writes together.
     pub deadline: Instant,
 }
 

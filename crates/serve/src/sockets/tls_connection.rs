@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes read from the connection at a time: two TLS records of maximum size.
+/// Number of bytes read from the connection at a time: two TLS records of maximum size.
 const READ_BYTES: usize = 32 << 10;
 
-/// TLS connection. It and its clone are used by two threads: one reads and one writes.
+/// TLS connection. Two threads use the connection and its clone: one thread reads and the other one writes.
 pub struct TlsConnection {
     stream: Stream,
-    /// Received bytes. The part from `processed` on is not yet processed.
+    /// Received bytes. Those from `processed` on are not processed yet.
     received: Vec<u8>,
     processed: usize,
     /// Deadline for reads and writes, if there is one.
@@ -23,8 +23,8 @@ pub struct TlsConnection {
 /// State shared by the two threads.
 struct Shared {
     tls: Mutex<ServerConnection>,
-    /// Output stream; it keeps records in the order of encryption. Lock order: `out` before `tls`. So a writer that waits for a
-    /// slow client does not block the reader.
+    /// Output stream, which keeps records in the order of encryption. Lock order: `out` before `tls`. Thus a writer
+    /// that waits for a slow client does not block the reader.
     out: Mutex<Stream>,
 }
 
@@ -33,7 +33,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Runs `action` and sends the TLS output that results.
+    /// Runs `action` and sends the TLS output that it causes.
     fn send<T>(
         &self,
         out: &mut Stream,
@@ -54,7 +54,7 @@ impl Shared {
 }
 
 impl TlsConnection {
-    /// Creates the server side of a connection whose TLS handshake comes next.
+    /// Creates the server side of a connection whose TLS handshake follows.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -70,7 +70,7 @@ impl TlsConnection {
         })
     }
 
-    /// Clones the connection. Only one of the clones may be read.
+    /// Clones the connection. Only one of the clones may be used for reading.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -79,7 +79,7 @@ impl TlsConnection {
         Ok(TlsConnection { stream, received: Vec::new(), processed: 0, deadline: self.deadline, shared })
     }
 
-    /// Sets the time limit of reads and writes, counted from now and independent of the number of records.
+    /// Sets the time limit for reads and for writes, counted from now, whatever the number of records is.
     ///
     /// # Errors
     /// Fails if the time is zero.
@@ -88,7 +88,7 @@ impl TlsConnection {
         self.stream.set_timeout(timeout)
     }
 
-    /// Enables polling in reads, see [`Stream::poll`].
+    /// Enables polling in reads; see [`Stream::poll`].
     pub fn poll(&mut self) {
         self.stream.poll();
     }
@@ -96,7 +96,7 @@ impl TlsConnection {
     /// Closes the connection. Sends a TLS close notification unless another thread is writing.
     pub fn end(&self) {
         if let Ok(mut out) = self.shared.out.try_lock() {
-            // The client may be gone already.
+            // The client may have disconnected already.
             let _ = self.shared.send(&mut out, |tls| {
                 tls.send_close_notify();
                 Ok(())
@@ -114,7 +114,7 @@ impl TlsConnection {
         };
         if has_answer {
             let sent = self.shared.send(&mut lock(&self.shared.out), |_| Ok(()));
-            // If both failed, the client's error is the more informative.
+            // If both failed, the error of the client is more informative.
             result.as_ref().map_or(Ok(()), |_| sent)?;
         }
         result.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
@@ -133,13 +133,13 @@ impl TlsConnection {
         self.received.resize(READ_BYTES, 0);
         let read = self.stream.read(&mut self.received);
         self.received.truncate(*read.as_ref().unwrap_or(&0));
-        // A client that leaves properly has sent a close notification before.
+        // A client that disconnects properly sends a close notification before.
         if read? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
 impl Read for TlsConnection {
-    /// Reads all bytes that have arrived; waits for at least one.
+    /// Reads all bytes that have arrived; waits until there is at least one.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         loop {
@@ -162,7 +162,7 @@ impl Write for TlsConnection {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // Writes are never buffered here.
+        // Writes are not buffered here.
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use vhost::vhost_user::Listener;
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
-/// Maximum number of simultaneous front ends. Each has threads for its queues.
+/// Maximum number of simultaneous front ends, each of which has threads for its queues.
 const MAX_FRONT_ENDS: usize = 8;
 
 /// Parses the address of the socket.
@@ -57,11 +57,11 @@ impl Transport for VhostUser {
     }
 }
 
-/// Device served to all front ends.
+/// Device that is served to all front ends.
 struct FrontEndService(SharedDevice);
 
 impl Service for FrontEndService {
-    /// Serves a front end by the `vhost-user-backend` crate, with [`relay`] between them.
+    /// Serves a front end by means of the `vhost-user-backend` crate, with [`relay`] between the two.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
@@ -75,16 +75,17 @@ impl Service for FrontEndService {
         })?;
         let relayed = relay(front, &back);
         drive.end();
-        // This ends the protocol's thread, and with it the thread of answers.
+        // This ends the thread of the protocol implementation, and then the thread that relays its answers.
         daemon.request_shutdown();
-        // The front end may have ended it already by an invalid message.
+        // An invalid message of the front end may already have ended it.
         let _ = daemon.wait();
         let _ = answers.join();
         relayed
     }
 }
 
-/// Starts the protocol implementation, which accepts connections only at a path. Returns the other end of the connection.
+/// Starts the protocol implementation, which accepts connections only at a path. Returns the other end of the
+/// connection.
 fn connect(daemon: &mut VhostUserDaemon<Arc<Drive>>) -> io::Result<UnixStream> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("s");

@@ -1,7 +1,8 @@
-//! Relay between a front end and the protocol implementation. It forwards messages and truncates memory tables with unused space.
+//! Relay between a front end and the protocol implementation. It forwards messages, and truncates memory tables that
+//! have unused space.
 //!
-//! User-mode Linux sends its memory table with room for two regions even if it has one. QEMU's document neither allows nor
-//! forbids this, and the `vhost` crate refuses it.
+//! User-mode Linux sends its memory table with space for two regions, even if it has only one. QEMU's document
+//! neither allows nor forbids this, and the `vhost` crate refuses it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,12 +11,12 @@ use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
 /// Bytes of a message header: request, flags, payload size.
 const HEAD_BYTES: usize = 12;
-/// Length limit of a payload in bytes.
+/// Maximum length of a payload in bytes.
 const MAX_BYTES: usize = 4096;
-/// Maximum number of file descriptors with a message.
+/// Maximum number of file descriptors that accompany a message.
 const MAX_FILES: usize = 32;
 
-/// VHOST_USER_SET_MEM_TABLE: number of regions, padding, regions.
+/// VHOST_USER_SET_MEM_TABLE, whose payload is the number of regions, padding, and the regions.
 const SET_MEM_TABLE: u32 = 5;
 const TABLE_HEAD_BYTES: usize = 8;
 const REGION_BYTES: usize = 32;
@@ -55,7 +56,7 @@ fn receive(from: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     Ok((message, files))
 }
 
-/// Truncates a memory table to the regions that it has.
+/// Truncates a memory table to the regions that it contains.
 fn truncate_memory_table(message: &mut Vec<u8>) {
     if number(message, 0) != SET_MEM_TABLE || message.len() < HEAD_BYTES + TABLE_HEAD_BYTES {
         return;
@@ -71,7 +72,7 @@ fn truncate_memory_table(message: &mut Vec<u8>) {
 fn send(to: &UnixStream, message: &[u8], files: &[OwnedFd]) -> io::Result<()> {
     let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
     let sent = to.send_with_fds(&[message], &numbers)?;
-    // The rest is sent without descriptors, which went with the first byte.
+    // The remaining bytes are sent without descriptors, which were sent with the first byte.
     (&mut &*to).write_all(&message[sent..])
 }
 
@@ -89,7 +90,7 @@ mod tests {
         numbers.iter().flat_map(|number| number.to_ne_bytes()).chain(payload.iter().copied()).collect()
     }
 
-    /// Builds a memory table that announces `regions` regions and has room for `room`.
+    /// Builds a memory table that announces `regions` regions and has space for `capacity`.
     fn table(regions: u32, capacity: usize) -> Vec<u8> {
         let mut payload = regions.to_ne_bytes().to_vec();
         payload.resize(TABLE_HEAD_BYTES, 0);
@@ -111,12 +112,12 @@ mod tests {
             let (got, files) = receive(&mut far).unwrap();
             assert_eq!((&got, files.len()), (expected, 1));
         }
-        // Sends that message again, byte by byte.
+        // The message is sent again, byte by byte.
         for byte in &sent[4] {
             (&front).write_all(&[*byte]).unwrap();
         }
         assert_eq!(receive(&mut far).unwrap().0, sent[4]);
-        // A message over the length limit is invalid.
+        // A message above the maximum length is invalid.
         (&front).write_all(&message(1, &[])[..8]).unwrap();
         (&front).write_all(&u32::MAX.to_ne_bytes()).unwrap();
         assert!(passing.join().unwrap().is_err());

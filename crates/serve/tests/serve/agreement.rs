@@ -1,4 +1,4 @@
-//! The counters of a live device equal those of a simulation of the same requests.
+//! Tests that the counters of a live device equal those of a simulation with the same requests.
 
 use crate::client::Client;
 use crate::common::{PAGE, SMALL, Step, device, page_steps, run_step, scenario};
@@ -13,7 +13,7 @@ use wearwell_stack::layers::{PageMap, ftls};
 use wearwell_stack::{CustomParts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
-/// Workload of a simulation with the requests of a test.
+/// Workload of a simulation that has the requests of a test.
 struct StepWorkload {
     steps: Vec<Step>,
     next: usize,
@@ -80,7 +80,7 @@ fn simulate_with_hints(text: &str, steps: &[Step], hint: fn(usize) -> u16) -> Ru
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// Returns the counters of a result. Leaves out the form of a log's directory, which depends on the page contents.
+/// Returns the counters of a result, without the form of a log's directory, which depends on the page content.
 pub fn counts(result: &RunResult) -> Value {
     let mut layers = serde_json::to_value(&result.layers).unwrap();
     for layer in layers.as_array_mut().unwrap() {
@@ -92,7 +92,7 @@ pub fn counts(result: &RunResult) -> Value {
         "host_pages": result.phases.measured_host_pages })
 }
 
-/// Returns every FTL, every kind of deduplication where supported, and stacks of several layers.
+/// Returns stacks with every FTL, with every kind of deduplication where it is supported, and with several layers.
 fn stacks() -> Vec<String> {
     let logs = [
         "",
@@ -128,7 +128,7 @@ fn device_counts_equal_simulation() {
         device.check().unwrap();
         let served = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         let simulated = simulate(&text, &steps);
-        // Deduplicated equal pages may need no cleaning.
+        // A drive that deduplicates equal pages may need no cleaning.
         assert!(
             simulated.nand.erases > 100
                 || text.contains("inline")
@@ -164,7 +164,8 @@ fn device_counts_over_nbd_equal_simulation() {
     }
 }
 
-/// Each export carries its placement handle, which the drive separates. A journal replays the handles too.
+/// Writes through an export carry its placement handle, which the drive separates. A replay of the journal uses the
+/// same handles.
 #[test]
 fn device_counts_with_placement_handles_equal_simulation() {
     const HINT: fn(usize) -> u16 = |at| at as u16 % 3;

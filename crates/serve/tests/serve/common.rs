@@ -28,7 +28,8 @@ pub enum Step {
     Flush,
 }
 
-/// Returns `count` requests of whole pages on a device of `bytes` bytes: mostly overwrites, often with equal contents.
+/// Returns `count` requests of whole pages for a device of `bytes` bytes: mostly overwrites, often with equal
+/// content.
 pub fn page_steps(bytes: u64, count: u32, seed: u64) -> Vec<Step> {
     let mut random = Seed(seed).random();
     let mut draw = |limit: u64| random_below(&mut random, limit);

@@ -1,4 +1,5 @@
-//! NBD conversations of a hostile client, derived from arbitrary bytes, and invariants that must hold. Also used for fuzzing.
+//! NBD conversations with a hostile client, derived from arbitrary bytes, and checks of invariants. Also used for
+//! fuzzing.
 
 use std::io::{self, Read, Write};
 use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
@@ -7,14 +8,14 @@ use wearwell_serve::nbd::{
 };
 use wearwell_serve::{Device, SharedDevice};
 
-/// Maximum number of options, and of requests, derived from the bytes of one client.
+/// Maximum number of options, and of requests, that are derived from the bytes of one client.
 const MAX_STEPS: usize = 32;
-/// Maximum size of the data that is actually sent with a request, in bytes.
+/// Maximum number of bytes of data that are actually sent with a request.
 const MAX_DATA_BYTES: u64 = 20_000;
-/// Maximum size of a buffer for data that has not arrived, in bytes.
+/// Maximum size in bytes of a buffer for data that has not arrived.
 const MAX_AHEAD_BYTES: usize = 512 << 10;
 
-/// Client with a fixed output. It checks the buffer that the server allocates for announced data.
+/// Client that sends fixed bytes. It checks the size of the buffer that the server allocates for announced data.
 struct ScriptedClient<'a> {
     remaining: &'a [u8],
     taken_bytes: usize,
@@ -40,7 +41,7 @@ impl Write for ScriptedClient<'_> {
     }
 }
 
-/// Receiver that checks that structured replies are complete.
+/// Receiver which checks that structured replies are complete.
 #[derive(Default)]
 struct ReplyChecker {
     structured: bool,
@@ -77,8 +78,9 @@ impl Write for ReplyChecker {
     }
 }
 
-/// Runs the conversation of a client whose output is derived from `bytes`: raw, or as options and requests with arbitrary fields.
-/// It begins with the handshake or with a negotiated state. TLS is replaced by plain text.
+/// Runs the conversation with a client whose output is derived from `bytes`: either these bytes themselves, or
+/// options and requests with arbitrary fields. The conversation begins with the handshake or with a negotiated state.
+/// TLS is replaced by plain text.
 pub fn run_conversation(device: Device, bytes: &[u8]) {
     let export = |name: &str| Export {
         name: name.into(),
@@ -105,7 +107,7 @@ pub fn run_conversation(device: Device, bytes: &[u8]) {
     };
     if let Some(negotiated) = negotiated {
         let mut checker = ReplyChecker { structured: negotiated.structured, ..ReplyChecker::default() };
-        // The conversation ends with an unexpected end of the connection.
+        // The conversation ends because the client closes the connection unexpectedly.
         let _ =
             Transmission::new(client, &mut checker, &device, &exports[negotiated.export], negotiated).serve();
         assert_eq!((checker.body_bytes, checker.head.len()), (0, 0), "a reply that is not whole");
@@ -115,7 +117,7 @@ pub fn run_conversation(device: Device, bytes: &[u8]) {
     device.flush().unwrap();
 }
 
-/// Runs the handshake. Returns the result if it succeeds.
+/// Runs the handshake. Returns the result if the handshake succeeds.
 fn handshake(
     client: &mut ScriptedClient<'_>,
     exports: &[Export],
@@ -137,7 +139,7 @@ fn handshake(
     }
 }
 
-/// Generator of numbers from bytes.
+/// Generator that derives numbers from bytes.
 struct Numbers<'a> {
     remaining: &'a [u8],
     /// Size of the device in bytes.
@@ -166,7 +168,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// Returns at most `count` of the bytes.
+    /// Returns at most the next `count` bytes.
     fn up_to(&mut self, count: usize) -> &[u8] {
         let (now, left) = self.remaining.split_at(count.min(self.remaining.len()));
         self.remaining = left;
@@ -178,13 +180,13 @@ impl Numbers<'_> {
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut sent = Vec::new();
     let count = numbers.byte().unwrap_or(0) as usize % MAX_STEPS;
-    // Flags: usually the common ones, seldom rare or undefined ones.
+    // The flags are usually common ones, and seldom rare or undefined ones.
     let flags = count as u32 & 3 | 1;
     sent.extend(flags.to_be_bytes());
     for _ in 0..count {
         let Some(kind) = numbers.byte() else { break };
         let (number, shape) = match (u32::from(kind & 15), kind >> 4) {
-            // Replaces an unknown option by STARTTLS, the first option where TLS is required.
+            // One of the unknown options is replaced by STARTTLS, the first option where TLS is required.
             (15, _) => (option::STARTTLS, 0),
             known => known,
         };
@@ -233,7 +235,7 @@ fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
         sent.extend(cookie.to_be_bytes());
         sent.extend(offset.to_be_bytes());
         let is_write = number == command::WRITE;
-        // A write either has all its data or announces any length.
+        // A write is either sent with all of its data, or announces any length.
         let length = if is_write && kind < 192 { length % MAX_DATA_BYTES } else { length };
         sent.extend((length as u32).to_be_bytes());
         if is_write {

@@ -1,4 +1,4 @@
-//! The device compared with a reference disk.
+//! Tests that compare the device with a reference disk.
 
 use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps, run_step, scenario};
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ fn content_survives_cleaning_on_every_stack() {
         device.read(0, &mut all).unwrap();
         assert!(all == naive.0, "{ftl}");
         let erases = device.status().snapshot.reports().nand.clone().unwrap().erases;
-        // Deduplicated equal pages need no cleaning.
+        // A drive that deduplicates equal pages needs no cleaning.
         assert!(erases > 100 || ftl.contains("inline"), "{ftl}: {erases}");
     }
 }
@@ -62,13 +62,13 @@ fn content_survives_cleaning_on_every_stack() {
 fn write_of_partial_page_reads_the_page_first() {
     let mut device = device(SMALL);
     device.write(0, &[1; 3 * 4096]).unwrap();
-    // The write covers parts of two pages: these are read, and three pages are written.
+    // The write covers two pages partly: these are read, and three pages are written.
     device.write(100, &[2; 8192]).unwrap();
     let status = device.status();
     let counters = &status.snapshot.reports().layers[0].counters;
     use wearwell_engine::counters::Operation;
     assert_eq!((counters.incoming(Operation::Read), counters.incoming(Operation::Write)), (2, 6));
-    // A write within one page.
+    // This write is within one page.
     device.write(5000, &[3; 10]).unwrap();
     let mut out = [0; 4096];
     device.read(4990, &mut out).unwrap();
@@ -102,7 +102,7 @@ fn ranges_beyond_the_end_are_refused() {
     device.read(bytes, &mut []).unwrap();
 }
 
-/// The memory of a drive of 256 GiB is used for its tables and for written data only.
+/// A drive of 256 GiB takes memory only for its tables and for written data.
 #[test]
 fn memory_of_large_drive_grows_with_written_data() {
     let mut device = device("[device]\ncapacity = \"256 GiB\"\npages_per_block = 256\nspare_factor = 0.07\n");
@@ -134,7 +134,8 @@ fn failed_drive_reports_reason_and_stays_readable() {
     }
     let (step, error) = died.expect("so few cycles are soon over");
     assert!(matches!(error, DeviceError::Layer(error) if error.is_end_of_life()));
-    // Pages outside the last write are unchanged; pages of the last write are old or new.
+    // Pages outside of the last write are unchanged; pages of the last write have either their old or their new
+    // content.
     let before = naive.0.clone();
     naive.apply(&step);
     let mut all = vec![0; before.len()];

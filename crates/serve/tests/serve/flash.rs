@@ -1,4 +1,4 @@
-//! Drives that recover from the bytes of their flash.
+//! Tests of drives that recover from the bytes of their flash.
 
 use crate::agreement::{counts, simulate};
 use crate::common::{PAGE, SMALL, Step, page_steps, run_step, scenario};
@@ -8,7 +8,8 @@ use wearwell_serve::flash::{PowerCut, check, count_image, dump};
 use wearwell_serve::{Device, DeviceError, ImageError};
 use wearwell_stack::layers::{PageMap, ftls};
 
-/// Returns every FTL that recovers from its flash, and deduplication with a recoverable map.
+/// Returns drives with every FTL that recovers from its flash, and with deduplication whose map is recoverable. The
+/// flag is true if acknowledged writes survive without a flush.
 pub fn drives() -> Vec<(String, bool)> {
     let log = "victim = \"cost_benefit\"\nplacement = \"double\"\nreclaim = \"free_pool\"\n";
     let mut drives = vec![(format!("{SMALL}[ftl]\n{log}"), false)];
@@ -22,15 +23,15 @@ pub fn drives() -> Vec<(String, bool)> {
     for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
         let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };
         let dedup = format!("[ftl.dedup]\nkind = \"{dedup}\"\nmap_log = true\n");
-        // Slots wait for the map's log and take space.
+        // Slots that wait for the log of the map take space, so this drive has more.
         let drive = SMALL.replace("= 96", "= 160").replace("0.25", "0.4");
         drives.push((format!("{drive}[ftl]\n{log}{dedup}"), false));
     }
     drives
 }
 
-/// Returns a folder for an image, in memory if possible: the host keeps its power in tests, and every erase would wait for a
-/// disk.
+/// Returns a folder for an image, in memory if possible: the host keeps its power in tests, and every erase would
+/// wait for a disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -40,16 +41,17 @@ fn open(at: &Path, text: &str) -> Result<Device, String> {
     opened.map(|(device, _)| device)
 }
 
-/// Possible contents of a drive after a power loss. Each page is full of one byte, or of 0 if it has no content.
+/// Possible content of a drive after a power cut. All bytes of a page are equal; they are 0 if the page has no
+/// content.
 struct Model {
     content: Vec<u8>,
-    /// Alternative contents of each page.
+    /// Other possible content of each page.
     alternatives: Vec<Vec<u8>>,
-    /// All contents ever written to each page.
+    /// All content that was ever written to each page.
     all_written: Vec<Vec<u8>>,
     /// True if acknowledged writes survive without a flush.
     writes_survive: bool,
-    /// True if trims survive after a flush. Otherwise any earlier content of a page may reappear.
+    /// True if trims survive after a flush. Otherwise, any earlier content of a trimmed page may reappear.
     trims_survive: bool,
 }
 
@@ -81,7 +83,7 @@ impl Model {
         }
     }
 
-    /// Applies a request that was acknowledged (`is_done`) or interrupted by the power loss.
+    /// Applies a request that was acknowledged (if `is_done`) or interrupted by the power cut.
     fn apply(&mut self, step: &Step, is_done: bool) {
         match step {
             Step::Write(offset, data) => {
@@ -98,7 +100,7 @@ impl Model {
         }
     }
 
-    /// Checks after a power loss that every page has one of its possible contents, which is then its content.
+    /// Checks after a power cut that every page has one of its possible contents, which from then on is its content.
     fn check(&mut self, device: &mut Device, text: &str) {
         let mut all = vec![0; self.content.len() * PAGE as usize];
         device.read(0, &mut all).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
@@ -111,14 +113,14 @@ impl Model {
             self.content[page] = content;
             match self.trims_survive {
                 true => self.alternatives[page].clear(),
-                // A content that reappeared may disappear and reappear again until the next write.
+                // Content that reappeared may disappear and reappear again until the next write of the page.
                 false => self.alternatives[page].push(wanted),
             }
         }
     }
 }
 
-/// A drive in files counts the same as a simulation of the same requests.
+/// A drive in files has the same counts as a simulation with the same requests.
 #[test]
 fn drive_on_flash_image_has_counts_of_simulation() {
     for (text, _) in drives() {
@@ -133,7 +135,7 @@ fn drive_on_flash_image_has_counts_of_simulation() {
     }
 }
 
-/// The drive ends between two requests without a clean shutdown, and recovers from its files alone.
+/// The drive is dropped between two requests without a clean shutdown, and recovers from its files alone.
 #[test]
 fn drive_recovers_from_its_files() {
     for (text, _) in drives() {
@@ -158,7 +160,7 @@ fn drive_recovers_from_its_files() {
     }
 }
 
-/// Power is cut at random operations, before or within them, and the server continues.
+/// Power is cut at random operations, before or during them, and the server continues.
 #[test]
 fn drive_recovers_from_power_cut_at_any_operation() {
     for (text, _) in drives() {
@@ -167,7 +169,7 @@ fn drive_recovers_from_power_cut_at_any_operation() {
         let mut model = Model::new(device.bytes(), &text);
         let mut random = Seed(5).random();
         let mut cuts = 0;
-        // With inline deduplication most writes program nothing, so cuts must come earlier.
+        // With inline deduplication, most writes program no page, so cuts must come earlier.
         let most = if text.contains("inline") { 2 } else { 40 };
         for step in page_steps(device.bytes(), 700, 6) {
             if random_below(&mut random, 12) == 0 {
@@ -193,7 +195,7 @@ fn drive_recovers_from_power_cut_at_any_operation() {
     }
 }
 
-/// A flipped bit is detected: the image or the page is refused, unless the bit is never read.
+/// A flipped bit is detected: either the image or the page is refused, unless the bit is never read.
 #[test]
 fn damaged_data_is_refused_and_never_returned() {
     let text = format!("{SMALL}[ftl]\nstructure = \"gecko\"\n");
@@ -216,7 +218,7 @@ fn damaged_data_is_refused_and_never_returned() {
         let whole = std::fs::read(&path).unwrap();
         for _ in 0..12 {
             let mut damaged = whole.clone();
-            // Chooses a byte that is in use.
+            // The chosen byte must be in use.
             let at = loop {
                 let at = random_below(&mut random, whole.len() as u64) as usize;
                 if whole[at] != 0 {
@@ -245,7 +247,7 @@ fn damaged_data_is_refused_and_never_returned() {
                     }
                 },
             }
-            // The older sync record may be damaged without effect.
+            // Damage to the older sync record has no effect.
             assert!(is_found || name == "blocks" && at < 64, "byte {at} of {name}");
             std::fs::write(&path, &whole).unwrap();
         }
@@ -266,8 +268,9 @@ fn copy_folder(from: &Path) -> tempfile::TempDir {
     to
 }
 
-/// When the host machine stops, any subset of the last operations may be on its disk. The operations up to the first missing one
-/// are the state after a power cut there, provided that nothing before the last flush is missing.
+/// When the host machine stops, its disk may have any subset of the last operations. The operations before the first
+/// missing one are the state after a power cut at that moment, provided that no operation before the last flush is
+/// missing.
 #[test]
 fn operations_after_a_lost_one_are_undone() {
     let text = format!("{SMALL}[ftl]\nreclaim = \"free_pool\"\n");
@@ -307,7 +310,7 @@ fn operations_after_a_lost_one_are_undone() {
     assert_eq!(firsts, [3, 2, 0, 0]);
     drop(device);
     assert_eq!(lines().len(), 3);
-    // Flushed operations must not be missing.
+    // A missing operation before the last flush is refused.
     let mut bytes = std::fs::read(&spares).unwrap();
     let second = lines().into_iter().find(|line| line.operation == 2).unwrap();
     bytes[(second.block * 16 + second.page) as usize * 128 + 9] ^= 1;

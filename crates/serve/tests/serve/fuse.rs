@@ -1,4 +1,4 @@
-//! The device as a FUSE file, where FUSE is available.
+//! Tests of the device as a FUSE file, where FUSE is available.
 
 use crate::agreement::{counts, simulate};
 use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
@@ -21,7 +21,7 @@ pub struct MountedDrive {
 }
 
 impl MountedDrive {
-    /// Mounts the drive of a scenario. Prints the reason and returns `None` if that is not possible.
+    /// Mounts the drive of a scenario. If that is not possible, prints the reason and returns `None`.
     pub fn mount(text: &str) -> Option<MountedDrive> {
         if !Path::new("/dev/fuse").exists() {
             println!("NOT RUN: there is no /dev/fuse");
@@ -58,7 +58,8 @@ impl MountedDrive {
 
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// Performs a step on the file and on the reference disk, where punched ranges read as zeroes byte for byte.
+/// Performs a step on the file and on the reference disk. In the reference, all bytes of a punched range become
+/// zeroes.
 fn run_step(file: &File, reference: &mut ReferenceDisk, step: &Step) {
     let mut wanted = step.clone();
     match step {
@@ -84,7 +85,7 @@ fn run_step(file: &File, reference: &mut ReferenceDisk, step: &Step) {
     reference.apply(&wanted);
 }
 
-/// Returns requests of any lengths, including writes that the kernel splits.
+/// Returns requests of any length, including writes that the kernel splits.
 fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
     let mut random = Seed(11).random();
     let mut draw = |limit: u64| random_below(&mut random, limit);
@@ -153,7 +154,7 @@ fn unsupported_operations_are_refused() {
     let (file, disk) = (mounted.file(), mounted.disk());
     let bytes = file.metadata().unwrap().len();
     let error = |done: std::io::Result<usize>| Errno::from_io_error(&done.unwrap_err()).unwrap();
-    // A write that begins within the device is done up to its end.
+    // A write that begins within the device is executed up to the end of the device.
     assert_eq!(file.write_at(&[7; 100], bytes - 10).unwrap(), 10);
     assert_eq!(error(file.write_at(&[7], bytes)), Errno::NOSPC);
     assert_eq!(error(file.write_at(&[7], i64::MAX as u64 - 9)), Errno::NOSPC);
@@ -161,7 +162,7 @@ fn unsupported_operations_are_refused() {
     assert_eq!(file.read_at(&mut found, bytes - 10).unwrap(), 10);
     assert_eq!((found[9], file.read_at(&mut found, bytes).unwrap()), (7, 0));
     assert_eq!(file.read_at(&mut found, i64::MAX as u64 - 200).unwrap(), 0);
-    // Beyond the end, punching has no effect and zeroing fails.
+    // Beyond the end of the device, punching has no effect and zeroing fails.
     fallocate(&file, PUNCH, bytes, 4096).unwrap();
     fallocate(&file, PUNCH, bytes - 4096, 1 << 40).unwrap();
     fallocate(&file, PUNCH, 0, i64::MAX as u64).unwrap();
@@ -223,7 +224,7 @@ fn transport_closes_while_file_is_in_use() {
     file.write_all_at(&[1; 4096], 0).unwrap();
     let writer = {
         let file = file.try_clone().unwrap();
-        // Writes until the first error.
+        // The thread writes until the first error.
         std::thread::spawn(move || {
             (0..).take_while(|at| file.write_all_at(&[2; 4096], at % 100 * PAGE).is_ok()).count()
         })
@@ -268,7 +269,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Runs a program. Returns its output, or prints the error and returns `None`.
+/// Runs a program and returns its output. If it fails, prints the error and returns `None`.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(ended) if ended.status.success() => Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()),
@@ -283,7 +284,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// Uses a kernel file system on a loop device on the file: mkfs, writes, trim, fsck.
+/// Uses a kernel file system on a loop device that is backed by the file: mkfs, writes, trim, fsck.
 #[test]
 fn kernel_file_system_works_on_the_file() {
     let text = "[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n";

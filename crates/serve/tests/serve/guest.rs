@@ -1,4 +1,4 @@
-//! Guest and front end in one: the parts of a virtual machine that use a virtio block device.
+//! Guest and front end in one: those parts of a virtual machine that use a virtio block device.
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -33,7 +33,7 @@ pub const GET_ID: u32 = 8;
 pub const DISCARD: u32 = 11;
 pub const WRITE_ZEROES: u32 = 13;
 
-/// Feature bit: device and driver announce up to which chain they need no notification.
+/// Feature bit: the device and the driver announce the next chain for which they need a notification.
 pub const EVENT_IDX: u64 = 1 << 29;
 /// All features except EVENT_IDX.
 pub const FEATURES: u64 = !EVENT_IDX;
@@ -54,18 +54,18 @@ pub struct Guest {
     kick: EventFd,
     call: EventFd,
     available: u16,
-    /// Number of chains at the last kick.
+    /// Number of chains at the last notification.
     kicked: u16,
     used: u16,
 }
 
 impl Guest {
-    /// Connects and sets up queue 0 with the available features in `wanted`.
+    /// Connects, and sets up queue 0 with those features in `wanted` that are available.
     pub fn connect(path: &Path, wanted: u64) -> Guest {
         Guest::try_connect(path, wanted).unwrap()
     }
 
-    /// Like `connect`, but returns an error if the server disconnects.
+    /// Does what `connect` does, but returns an error if the server disconnects.
     pub fn try_connect(path: &Path, wanted: u64) -> Result<Guest, vhost::Error> {
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).unwrap());
         file.set_len(MEMORY_BYTES).unwrap();
@@ -131,7 +131,8 @@ impl Guest {
         self.put(table + u64::from(index) * 16, &bytes);
     }
 
-    /// Submits a request in three descriptors of `slot`: header, data at `DATA + slot MiB / 16`, and status.
+    /// Submits a request in three descriptors of `slot`: the header, the data at `DATA + slot MiB / 16`, and the
+    /// status.
     pub fn submit(&mut self, slot: u16, (kind, sector): (u32, u64), data_bytes: u32, is_read: bool) {
         let (head, status) = (HEADS + u64::from(slot) * 16, STATUSES + u64::from(slot));
         let mut bytes = [0; 16];
@@ -165,7 +166,7 @@ impl Guest {
         self.make_available(first);
     }
 
-    /// Returns the data address of a slot.
+    /// Returns the address of the data of a slot.
     pub fn data(slot: u16) -> u64 {
         DATA + (u64::from(slot) << 16)
     }
@@ -202,7 +203,7 @@ impl Guest {
         }
     }
 
-    /// Returns the chains used since the last call, each with the bytes written to it.
+    /// Returns the chains that the device has used since the last call, each with the number of bytes written to it.
     pub fn used(&mut self) -> Vec<(u32, u32)> {
         let now: u16 = self.memory.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap();
         let mut found = Vec::new();
@@ -215,10 +216,10 @@ impl Guest {
         found
     }
 
-    /// Waits until chains were used.
+    /// Waits until the device has used some chains.
     pub fn wait(&mut self) -> Vec<(u32, u32)> {
         loop {
-            // With EVENT_IDX the device notifies at the chain after this one; otherwise it ignores the value.
+            // With EVENT_IDX, the device notifies at the chain after this one; otherwise, it ignores the value.
             let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUE_LENGTH) * 2);
             self.memory.store(self.used.to_le(), event, Ordering::Release).unwrap();
             fence(Ordering::SeqCst);

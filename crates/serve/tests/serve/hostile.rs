@@ -1,4 +1,4 @@
-//! Erroneous and malicious NBD clients do not affect other clients.
+//! Tests that faulty and malicious NBD clients do not affect other clients.
 
 use crate::client::Client;
 use crate::common::{SMALL, device};
@@ -29,7 +29,8 @@ fn serve(limits: Limits) -> ServedDrive {
 fn negotiation_and_requests_follow_the_protocol() {
     let served = serve(Limits::default());
     let mut client = Client::connect(&served.path);
-    // An unknown option, too long an option, an unknown export, wrong lengths, and contexts before structured replies.
+    // The client sends an unknown option, an option that is too long, an unknown export, wrong lengths, and metadata
+    // contexts before structured replies.
     assert_eq!(client.option(99, b"x")[0].0, 1 << 31 | 1);
     assert_eq!(client.option(99, &vec![0; 1 << 17])[0].0, 1 << 31 | 9);
     assert_eq!(client.option(7, b"\0\0\0\x03abc\0\0")[0].0, 1 << 31 | 6);
@@ -53,8 +54,8 @@ fn negotiation_and_requests_follow_the_protocol() {
     client.disconnect();
 }
 
-/// Exports for placement handles exist if the drive separates hints. A context negotiated for one export does not apply to
-/// another.
+/// There are exports for placement handles if the drive separates hints. A metadata context that is negotiated for
+/// one export does not apply to another.
 #[test]
 fn drive_with_placement_handles_has_an_export_for_each() {
     let text = format!("{SMALL}[ftl]\nplacement = {{ kind = \"host_hint\", streams = 2 }}\n");
@@ -88,7 +89,7 @@ proptest! {
     }
 }
 
-/// Sends a few bytes of a write of maximum length: no buffer is allocated for the rest.
+/// The client sends a few bytes of a write of maximum length: no buffer is allocated for the remaining bytes.
 #[test]
 fn announced_data_takes_no_memory_before_it_arrives() {
     let (length, data) = ((32u32 << 20).to_be_bytes(), [7; 100]);

@@ -1,4 +1,4 @@
-//! Drives whose image is a journal.
+//! Tests of drives whose image is a journal.
 
 use crate::common::{ReferenceDisk, SMALL, page_steps, run_step, scenario};
 use std::path::Path;
@@ -9,7 +9,7 @@ fn open(at: &Path, text: &str) -> Result<(Device, ReplayCounts), String> {
     Device::in_journal(&scenario(text), at, Speed::Full).map_err(|error| error.to_string())
 }
 
-/// After an end at any moment, contents and counters are as before.
+/// After an end at any moment, content and counters are restored.
 #[test]
 fn journal_restores_drive_without_clean_shutdown() {
     for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {

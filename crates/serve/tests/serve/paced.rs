@@ -1,4 +1,4 @@
-//! Devices with timed answers.
+//! Tests of timed devices.
 
 use crate::agreement::counts;
 use crate::client::Client;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_serve::{Device, Operation, SharedDevice, Speed};
 
-/// Eight dies; a program takes 20 ms and a read 5 ms, and nothing else takes time.
+/// Drive with eight dies; a program takes 20 ms, a read takes 5 ms, and all else takes no time.
 const SLOW: &str = "[device]\nchannels = 8\nblocks_per_plane = 32\npages_per_block = 16\nspare_factor = 0.25\npage_size = 4096\nsuperblock_blocks = 8\n\
     [timing]\nread_us = 5000.0\nprogram_us = 20000.0\nerase_us = 1000.0\nchannel_mb_per_s = 1000000.0\n";
 
@@ -34,11 +34,12 @@ fn request_takes_as_long_as_its_flash_operations() {
     assert!(writes.stats(Operation::Write).total >= Duration::from_millis(80));
     let result = device.result().unwrap();
     let write = &result.timing.unwrap().requests["write"];
-    // In simulated time each write takes 20 ms plus the short channel transfer, because no write waits for another.
+    // In simulated time, each write takes 20 ms plus the short transfer on the channel, because no write waits for
+    // another.
     assert!((write.mean_ns / 20e6 - 1.0).abs() < 1e-3, "{}", write.mean_ns);
 }
 
-/// Requests of one connection are served concurrently: eight dies program at once.
+/// Requests of one connection are served concurrently: eight dies program at the same time.
 #[test]
 fn requests_of_one_connection_are_served_concurrently() {
     let folder = tempfile::tempdir().unwrap();
@@ -57,13 +58,13 @@ fn requests_of_one_connection_are_served_concurrently() {
     assert!(cookies.iter().all(|reply| reply[..8] == [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]), "{cookies:?}");
     let numbers: Vec<u8> = cookies.iter().map(|reply| reply[15]).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
-    // Sequentially they would take 1.6 s.
+    // One after the other, the requests would take 1.6 s.
     assert!(took >= Duration::from_millis(200) && took < Duration::from_millis(1500), "{took:?}");
     client.disconnect();
     server.stop();
 }
 
-/// Removes the sums in which reads are weighted by their time, which need a timing model.
+/// Removes the sums in which reads are weighted by their duration, since these need a timing model.
 fn without_weights(mut counts: serde_json::Value) -> serde_json::Value {
     for layer in counts["layers"].as_array_mut().unwrap() {
         if let Some(ftl) = layer.get_mut("ftl").and_then(serde_json::Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! A replayed recording has the same counters as the live drive.
+//! Tests that the replay of a recording has the same counters as the live drive.
 
 use crate::agreement::counts;
 use crate::common::{PAGE, SMALL, Step, device, page_steps, run_step, scenario};
@@ -8,7 +8,7 @@ use wearwell_stack::{CustomParts, Progress, RunResult, run_with};
 
 /// Replays the recording once on a new drive.
 fn replay(text: &str, recording: &Path) -> RunResult {
-    // The measured phase is exactly the recording.
+    // The measured phase consists of exactly the recording.
     let once =
         "[precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\ndrive_writes = 0.001\npasses = 1\n";
     let trace = format!("[trace]\npath = {:?}\naddress = \"direct\"\n", recording.display().to_string());
@@ -17,7 +17,7 @@ fn replay(text: &str, recording: &Path) -> RunResult {
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// Returns requests of whole pages and some of partial pages, for which pages are read first.
+/// Returns requests of whole pages, and some of partial pages, for which the device first reads pages.
 fn steps(bytes: u64) -> Vec<Step> {
     let mut steps = page_steps(bytes, 3000, 9);
     for (at, step) in steps.iter_mut().enumerate().filter(|(at, _)| at % 10 == 0) {

@@ -1,4 +1,4 @@
-//! Connections by TLS.
+//! Tests of connections by TLS.
 
 use crate::client::Client;
 use crate::common::{ReferenceDisk, SMALL, device, page_steps, scenario};
@@ -23,7 +23,7 @@ const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
 type TlsClient = Client<StreamOwned<ClientConnection, UnixStream>>;
 
-/// Certificate authority with its files, named as in QEMU and nbdkit.
+/// Certificate authority with its files, which have the same names as in QEMU and nbdkit.
 struct CertificateAuthority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -70,7 +70,8 @@ impl CertificateAuthority {
         (Server::start_with(options, device, &address, limits).unwrap(), path)
     }
 
-    /// Returns a client configuration that trusts the authority and presents the certificate of `subject`, if given.
+    /// Returns a client configuration that trusts the authority. If `subject` is given, the client presents this
+    /// certificate.
     fn client(&self, subject: Option<&str>) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.as_ref().der().clone()).unwrap();
@@ -89,7 +90,7 @@ impl CertificateAuthority {
     }
 }
 
-/// Connects and starts TLS.
+/// Connects to a server and starts TLS.
 fn connect(path: &Path, config: Arc<ClientConfig>) -> TlsClient {
     let mut client = Client::connect(path);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
@@ -144,12 +145,12 @@ fn requests_by_tls_are_answered_as_in_plain_text() {
     for step in &page_steps(client.bytes, 1500, 5) {
         assert!(client.run_step(step) == naive.apply(step), "{step:?}");
     }
-    // Data longer than any TLS record, in both directions.
+    // The data is longer than any TLS record, in both directions.
     let long: Vec<u8> = (0..3u32 << 20).map(|at| (at % 251) as u8).collect();
     assert_eq!(client.request(0, 1, 4096, long.len() as u32, &long).error, 0);
     let read = client.request(0, 0, 4096, long.len() as u32, &[]);
     assert!(read.chunks.into_iter().flat_map(|chunk| chunk.1).eq(long));
-    // Many requests in progress.
+    // Many requests are in progress at the same time.
     let cookies: Vec<u64> =
         (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
     cookies.into_iter().for_each(|cookie| assert_eq!(client.reply(cookie, 0).error, 0));
@@ -175,7 +176,7 @@ fn requests_sent_with_last_option_are_served() {
     server.stop();
 }
 
-/// With concurrent requests one thread reads from the connection while other threads write to it.
+/// With concurrent requests, one thread reads from the connection while other threads write to it.
 #[test]
 fn replies_are_sent_while_requests_arrive() {
     let slow = format!(
@@ -189,7 +190,7 @@ fn replies_are_sent_while_requests_arrive() {
     let mut answered = 0;
     for at in 0..600u64 {
         client.send(0, 1, at % 1000 * 4096, 4096, &[at as u8; 4096]);
-        // Reads some replies meanwhile, in any order.
+        // Some replies are read meanwhile, in any order.
         while answered + 40 < at {
             assert_eq!(client.bytes(16)[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
             answered += 1;
@@ -222,7 +223,7 @@ fn relay_and_record(path: PathBuf, relay_path: &Path) -> Arc<Mutex<Vec<u8>>> {
     kept
 }
 
-/// Writes bytes and reads them back.
+/// Writes `bytes` and reads them back.
 fn write_and_read_back<S: Read + Write>(mut client: Client<S>, bytes: &[u8]) {
     client.go();
     let length = bytes.len() as u32;
@@ -271,7 +272,7 @@ fn only_clients_with_issued_certificate_are_admitted() {
     };
     assert!(is_admitted(authority.client(Some("client"))));
     assert!(!is_admitted(authority.client(None)));
-    // Certificate from another authority; the client is made to trust this server.
+    // The certificate is from another authority; the client is made to trust this server.
     let other = CertificateAuthority::new();
     other.issue("client");
     for file in ["client-cert.pem", "client-key.pem"] {
@@ -291,14 +292,14 @@ fn invalid_tls_ends_only_its_own_connection() {
     let mut good = connect(&path, authority.client(None));
     good.go();
     let hello = [22, 3, 1, 2, 0, 1];
-    // Plain-text options, an invalid record, too long a record, and an incomplete one.
+    // The clients send plain-text options, an invalid record, a record that is too long, and an incomplete record.
     for nonsense in [&b"IHAVEOPT\0\0\0\x03\0\0\0\0"[..], &[0xff; 200], &[22, 3, 3, 0xff, 0xff], &hello] {
         let mut client = Client::connect(&path);
         client.option(STARTTLS, &[]);
         client.stream.write_all(nonsense).unwrap();
         assert!(client.is_ended(), "{nonsense:?}");
     }
-    // A client that sends one byte at a time is disconnected after the time limit too.
+    // A client that sends one byte at a time is also disconnected after the time limit.
     let mut slow = Client::connect(&path);
     slow.option(STARTTLS, &[]);
     let started = Instant::now();
@@ -312,7 +313,7 @@ fn invalid_tls_ends_only_its_own_connection() {
         }
     }
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
-    // A client that disconnects within a request.
+    // A client disconnects within a request.
     let mut broken = connect(&path, authority.client(None));
     broken.go();
     broken.send(0, 1, 0, 1 << 20, b"much less");
@@ -345,7 +346,7 @@ fn missing_or_invalid_certificate_files_are_named() {
         let told = refused(other.folder.path());
         assert!(told.contains(said), "{told}");
     }
-    // The private key of another certificate.
+    // The private key belongs to another certificate.
     std::fs::copy(CertificateAuthority::new().path("server-key.pem"), authority.path("server-key.pem"))
         .unwrap();
     assert!(

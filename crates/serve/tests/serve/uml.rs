@@ -1,4 +1,5 @@
-//! A guest kernel in User-mode Linux, where installed: an ordinary process with Linux drivers and file systems.
+//! Test with a guest kernel in User-mode Linux, where it is installed. The guest is an ordinary process with the
+//! drivers and file systems of Linux.
 
 use crate::vhost::ServedDrive;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use wearwell_serve::Operation;
 
-/// Script of the guest. Its root is the host's file system, read-only; FOLDER is replaced by the folder with the kernel modules.
+/// Script that the guest runs. Its root is the file system of the host, read-only; FOLDER is replaced by the folder
+/// with the kernel modules.
 const JOB: &str = r#"#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /mnt
 (

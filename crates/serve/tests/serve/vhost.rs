@@ -1,4 +1,4 @@
-//! Export of the device to virtual machines by vhost-user.
+//! Tests of the export to virtual machines by vhost-user.
 
 use crate::agreement::{counts, simulate};
 use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
@@ -95,13 +95,14 @@ fn configuration_and_requests_follow_the_specification() {
     let number = |at: usize| u32::from_le_bytes(config[at..at + 4].try_into().unwrap());
     let bytes = served.device.with(|device| Ok(device.bytes())).unwrap();
     assert_eq!(u64::from(number(0)) * 512, bytes);
-    // 126 segments of 64 KiB; blocks of 4096 bytes; four queues; 32 ranges of 1 GiB, aligned to a page.
+    // The configuration has 126 segments of 64 KiB; blocks of 4096 bytes; four queues; and 32 ranges of 1 GiB,
+    // aligned to a page.
     assert_eq!((number(8), number(12), number(20), config[34]), (65536, 126, 4096, 4));
     assert_eq!([36, 40, 44, 48, 52].map(number), [1 << 21, 32, 8, 1 << 21, 32]);
     assert_eq!(config[56], 1);
     assert_eq!(guest.request(GET_ID, 0, 20, true), 0);
     assert_eq!(&guest.get(DATA, 9), b"wearwell\0");
-    // Unmapped zeroes read as zeroes and take no space; allocated zeroes take space.
+    // Zeroes that are unmapped take no space, and zeroes that must be allocated do; both read as zeroes.
     assert_eq!(guest.write(0, &[7; 4 * PAGE as usize]), 0);
     assert_eq!(guest.range(WRITE_ZEROES, PAGE, PAGE, 0), 0);
     assert_eq!(guest.range(WRITE_ZEROES, 2 * PAGE, PAGE, 1), 0);
@@ -109,7 +110,7 @@ fn configuration_and_requests_follow_the_specification() {
     assert_eq!(served.device.with(|device| Ok(device.content_bytes())).unwrap(), 3 * PAGE);
     let before = served.device.with(|device| Ok(device.status().requests)).unwrap();
     assert_eq!((before.stats(Operation::Trim).count(), before.stats(Operation::Flush).count()), (1, 0));
-    // Two ranges in one request, and sectors that are not whole pages.
+    // A request has two ranges, and sectors that are not whole pages.
     let mut ranges = Vec::new();
     for (sector, sectors) in [(0u64, 8u32), (24, 8)] {
         ranges.extend(sector.to_le_bytes());
@@ -122,7 +123,7 @@ fn configuration_and_requests_follow_the_specification() {
     assert_eq!(guest.read(0, 2048), [vec![0; 512], vec![9; 1024], vec![0; 512]].concat());
 }
 
-/// A driver without the flush feature relies on every write being durable.
+/// A driver without the flush feature relies on the durability of every write.
 #[test]
 fn writes_are_flushed_if_driver_has_no_flush_feature() {
     let served = ServedDrive::serve(SMALL);
@@ -183,7 +184,7 @@ fn invalid_requests_are_refused_and_next_is_served() {
     assert_eq!(guest.read(0, 512), [5; 512]);
 }
 
-/// Connects a guest once earlier guests have disconnected.
+/// Connects a guest after earlier guests have disconnected.
 fn connect_when_possible(path: &Path) -> Guest {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -195,7 +196,7 @@ fn connect_when_possible(path: &Path) -> Guest {
     }
 }
 
-/// Chains outside the memory, cyclic chains, chains without an end or without room for the status, and oversized chains.
+/// Chains are outside of the memory, cyclic, without an end, without space for the status, or too long.
 #[test]
 fn hostile_descriptor_chains_do_not_affect_other_guests() {
     let served = ServedDrive::serve(SMALL);
@@ -227,7 +228,7 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
     ];
     for chain in chains {
         let mut guest = connect_when_possible(&served.path);
-        // A table of indirect tables, at the address that the indirect chains use.
+        // The table of indirect tables is at the address that the indirect chains use.
         for index in 0..64 {
             guest.describe(DATA, index, of(DATA, 16 * 64, INDIRECT, 0));
         }
@@ -236,7 +237,7 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
         }
         guest.make_available(0);
         guest.kick();
-        // This guest can continue, unless it has overwritten its own queue.
+        // The guest can continue, unless its request has overwritten its queue.
         if !chain.iter().any(|of| of.address == 0) {
             assert_eq!(guest.wait().len(), 1, "{chain:?}");
             assert_eq!(guest.request(IN, 0, 512, true), 0, "{chain:?}");
@@ -251,7 +252,7 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
     served.close().check().unwrap();
 }
 
-/// Front ends that send invalid messages, nothing, or too much at once.
+/// Front ends send invalid messages, no message, or too much at once.
 #[test]
 fn hostile_front_ends_do_not_affect_other_guests() {
     let served = ServedDrive::serve(SMALL);
@@ -285,7 +286,7 @@ fn hostile_front_ends_do_not_affect_other_guests() {
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{bytes:?}"),
         }
     }
-    // Many guests in sequence leak no file descriptors.
+    // Many guests, one after the other, leak no file descriptors.
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = open();
     for _ in 0..100 {

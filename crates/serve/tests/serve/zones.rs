@@ -1,4 +1,4 @@
-//! Zoned drives without a log: rules for requests, and zones as files.
+//! Tests of zoned drives without a log: rules for requests, and zones as files.
 
 use crate::common::{device, scenario};
 use crate::fuse::MountedDrive;
@@ -71,7 +71,7 @@ fn zone_is_written_at_write_pointer_and_reset_as_a_whole() {
     device.check().unwrap();
 }
 
-/// A journal has no refused requests, and it restores the same write pointers and bytes.
+/// A journal contains no refused requests, and restores the same write pointers and bytes.
 #[test]
 fn journal_restores_zoned_drive() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn journal_restores_zoned_drive() {
     }
     device.write(5 * PAGE as u64, &[6; PAGE]).unwrap();
     drop(device);
-    // Duplicates the note of the last write, of one page. The zone would have refused this write.
+    // The entry of the last write, which has one page, is duplicated. The zone would have refused this write.
     let journal = image.join("requests");
     let mut notes = std::fs::read(&journal).unwrap();
     notes.extend_from_within(notes.len() - 40..);
@@ -109,7 +109,7 @@ fn journal_restores_zoned_drive() {
     assert!(refused.to_string().contains("zone 0: page 5 written out of order"), "{refused}");
 }
 
-/// A failed program takes only its own zone offline; the zone stays readable until it is reset.
+/// A failed program takes only one zone offline; this zone stays readable until it is reset.
 #[test]
 fn failed_zone_stays_readable_and_others_writable() {
     let mut device = device(&DRIVE.replace("[ftl]", "program_failure_rate = 0.02\n[ftl]"));
