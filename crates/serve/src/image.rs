@@ -360,7 +360,7 @@ struct EntryReader<R> {
 }
 
 impl<R: Read> EntryReader<R> {
-    /// Returns the next entry and its length in bytes, or `None` if the `remaining` remaining bytes are an incomplete entry.
+    /// Returns the next entry and its length in bytes; `None` if the last `remaining` bytes are an incomplete entry.
     fn next(&mut self, remaining: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
         if remaining < ENTRY_BYTES as u64 {
             return Ok(Ok(None));
@@ -442,7 +442,7 @@ fn head(scenario: &Scenario, page_bytes: u32) -> Vec<u8> {
     head
 }
 
-/// Creates a journal without entries. It gets its name only when it is complete.
+/// Creates a journal without entries. The file gets its name only after it is complete.
 fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(head)?;

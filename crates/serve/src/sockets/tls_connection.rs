@@ -79,7 +79,7 @@ impl TlsConnection {
         Ok(TlsConnection { stream, received: Vec::new(), processed: 0, deadline: self.deadline, shared })
     }
 
-    /// Sets the time limit for reads and for writes, counted from now, whatever the number of records is.
+    /// Sets the time limit for reads and for writes, counted from now and independent of the number of records.
     ///
     /// # Errors
     /// Fails if the time is zero.
