@@ -1,5 +1,5 @@
-//! Controls of the page: keys of the scenario with their possible values. Each line of this table is a slider or a list
-//! on the page.
+//! Controls of the page: keys of the scenario with their possible values. Each line of this table becomes a slider or
+//! a list on the page.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,21 +13,21 @@ use wearwell_workload::WORKLOADS;
 /// Key of the scenario with its possible values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Control {
-    /// Key, as after `--set`.
+    /// Key, as given after `--set`.
     pub key: &'static str,
     /// Label on the page.
     pub label: &'static str,
     /// Unit or meaning, in a few words.
     pub help: &'static str,
-    /// Possible values, in the order of the slider, including the scenario's own value.
+    /// Possible values in the order of the slider, including the value of the scenario.
     pub values: Vec<Value>,
-    /// True for numbers: these have a slider and can be the axis of the curve. Names have a list.
+    /// True for a number, which has a slider and can be the axis of the curve; false for a name, which has a list.
     pub is_number: bool,
     /// Descriptions of the values, for names.
     pub words: Vec<&'static str>,
-    /// Value in the scenario; unset if the key has no effect there.
+    /// Value in the scenario; `None` if the key has no effect there.
     pub initial: Option<Value>,
-    /// Initial position of the slider if `initial` is unset.
+    /// Initial position of the slider if `initial` is `None`.
     pub start: Value,
     /// Condition under which the control has an effect.
     #[serde(rename = "when")]
@@ -49,13 +49,13 @@ const DRAWS_VICTIMS: Condition =
 const HOT_AND_COLD: Condition = Condition { key: "workload.kind", is_one_of: &["hot_cold"] };
 const ZIPF: Condition = Condition { key: "workload.kind", is_one_of: &["zipf"] };
 
-/// Workloads that need no settings besides the sliders.
+/// Workloads whose settings are all among the controls.
 const SHOWN_WORKLOADS: &[&str] = &["uniform", "hot_cold", "zipf", "sequential"];
 
-/// FTLs that the page omits, because they need a log on top.
+/// FTLs that the page omits, because they need a log on top of them.
 const HIDDEN_FTLS: &[&str] = &["zones"];
 
-/// Returns the controls of a scenario with its values or defaults.
+/// Returns the controls of a scenario, with its values or the defaults.
 pub fn controls_of(draft: &Draft, resolved: &ResolvedScenario) -> Vec<Control> {
     let scenario = serde_json::to_value(&resolved.scenario).expect("scenarios are plain data");
     let filled_in = Draft::from_value(scenario);
@@ -168,13 +168,13 @@ impl Control {
     }
 }
 
-/// Returns the spare factor that results from the sizes, independent of the measure in the scenario.
+/// Returns the spare factor that the sizes of the device give, whichever measure of spare space the scenario uses.
 fn spare_factor(resolved: &ResolvedScenario) -> Value {
     let device = &resolved.device;
     json!(SpareSpace::from_pages(device.geometry.pages(), device.logical_pages.into()).spare_factor)
 }
 
-/// Returns the value of a key; for a table, the name of the part.
+/// Returns the value of a key; if the value is a table, the name of the part.
 fn current_value(draft: &Draft, key: &str) -> Option<Value> {
     match draft.get(key)? {
         Value::Object(table) => table.get(short_form(key)?).cloned(),
@@ -182,7 +182,7 @@ fn current_value(draft: &Draft, key: &str) -> Option<Value> {
     }
 }
 
-/// Inserts the scenario's own value among those of the slider.
+/// Inserts the value of the scenario among the values of the slider.
 fn insert_value(values: &mut Vec<Value>, words: &mut Vec<&'static str>, initial: &Value) {
     if values.iter().any(|value| is_equal(value, initial)) {
         return;
@@ -199,7 +199,7 @@ fn insert_value(values: &mut Vec<Value>, words: &mut Vec<&'static str>, initial:
     }
 }
 
-/// True if two values are equal; numbers compare by value, so 1 equals 1.0.
+/// True if two values are equal; numbers are compared by value, so 1 equals 1.0.
 pub fn is_equal(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one == other,
@@ -234,7 +234,7 @@ mod tests {
         let controls = controls(WRITTEN);
         let block = control(&controls, "device.pages_per_block");
         assert_eq!(block.initial, Some(json!(48)));
-        // Between 32 and 64, so that the slider's values ascend.
+        // The scenario's value is inserted between 32 and 64, so that the slider's values ascend.
         let at = block.values.iter().position(|value| *value == json!(48)).unwrap();
         assert_eq!([&block.values[at - 1], &block.values[at + 1]], [&json!(32), &json!(64)]);
         let spare = control(&controls, "device.spare_factor").initial.as_ref().unwrap().as_f64().unwrap();
@@ -265,7 +265,7 @@ mod tests {
                 assert!(condition.unwrap().values.contains(&json!(name)), "{}: {name}", control.key);
             }
             let mut draft = Draft::from_toml(WRITTEN, "test").unwrap();
-            // Sets the required value of the other key.
+            // The other key must have a value with which the control has an effect.
             if let Some((parent, when)) = condition.zip(control.condition.as_ref()) {
                 draft.set(parent.key, json!(when.is_one_of[0])).unwrap();
             }

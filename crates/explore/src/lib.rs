@@ -1,5 +1,6 @@
-//! Interactive page on loopback for exploring a drive: sliders change parameters, theory updates at once, and
-//! simulations run on request and are plotted over its curve with their intervals.
+//! Interactive page on loopback for exploring a drive. Sliders change parameters, and the results of theory are
+//! updated immediately. Simulations run on request; their results are plotted over the curve of theory with
+//! confidence intervals.
 //!
 //! The page explores a scenario, and its controls are keys of the scenario. Results are those of
 //! `wearwell theory --scenario` and `wearwell run`; the scenario of any point can be downloaded as a file. The page is
@@ -21,7 +22,7 @@ use std::thread::available_parallelism;
 use wearwell_stack::{Draft, ResolvedScenario};
 use wearwell_web::Listener;
 
-/// Page bound to a port, not yet serving.
+/// Page that is bound to a port and not served yet.
 pub struct Explorer {
     listener: TcpListener,
     site: Site,
@@ -50,7 +51,7 @@ impl Explorer {
         self.listener.local_addr().map_or_else(|_| String::new(), |address| format!("http://{address}/"))
     }
 
-    /// Serves until `keep_going` returns false, then stops running simulations.
+    /// Serves the page until `keep_going` returns false, then stops running simulations.
     ///
     /// # Errors
     /// Returns an error if the socket fails.

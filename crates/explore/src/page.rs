@@ -1,4 +1,4 @@
-//! Page: the drawing code of reports, and a script that sends requests.
+//! Page: the drawing code of the reports, and a script that sends requests.
 
 use super::controls::Control;
 use serde_json::json;

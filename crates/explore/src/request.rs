@@ -1,14 +1,15 @@
-//! Requests of the page: settings that replace those of the scenario, and the control along which points are requested.
+//! Requests of the page: settings that replace those of the scenario, and the control along which results are
+//! requested.
 
 use super::controls::{Control, is_equal};
 use serde::Deserialize;
 use serde_json::Value;
 use wearwell_stack::{Draft, DraftError, Scenario};
 
-/// Maximum number of points of a curve in one request; longer curves are requested in parts.
+/// Maximum number of points per request; a longer curve is requested in parts.
 pub const MAX_POINTS: usize = 64;
 
-/// Settings in the order of the controls, and points along one control.
+/// Settings in the order of the controls, and the points along one control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointsRequest {
@@ -18,7 +19,7 @@ pub struct PointsRequest {
     axis: Option<CurveAxis>,
 }
 
-/// Control, and its values for which results are requested.
+/// Control along which results are requested, and its values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurveAxis {
@@ -26,10 +27,10 @@ pub struct CurveAxis {
     values: Vec<Value>,
 }
 
-/// Reason why a request has no result.
+/// Reason why a request cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// Unknown control or value; the page itself never requests this.
+    /// A control or a value is unknown; the page never requests this.
     #[error("{0}")]
     Unknown(String),
     /// The scenario is invalid.
@@ -37,21 +38,22 @@ pub enum RequestError {
     Scenario(#[from] DraftError),
 }
 
-/// Requested scenario, and its value along the curve.
+/// Requested scenario, and the position of its point on the curve.
 pub struct ScenarioPoint {
-    /// Value of the control along the curve; null without a curve.
+    /// Value of the control along the curve; null if there is no curve.
     pub value: Value,
-    /// Scenario as in a file.
+    /// Scenario in the form of a file.
     pub draft: Draft,
 }
 
 impl PointsRequest {
     /// Returns the requested scenarios: one per point, in order.
     ///
-    /// Only values of controls enter a scenario, so a request can neither read files nor build huge drives.
+    /// Only values of controls are inserted into a scenario, so a request can neither read files nor build huge
+    /// drives.
     ///
     /// # Errors
-    /// Returns an error for keys or values without a control, and for too many points.
+    /// Returns an error for a key or value without a control, and for too many points.
     pub fn points(&self, base: &Draft, controls: &[Control]) -> Result<Vec<ScenarioPoint>, RequestError> {
         let mut draft = base.clone();
         for (key, value) in &self.settings {
@@ -82,7 +84,7 @@ fn set(draft: &mut Draft, controls: &[Control], key: &str, value: &Value) -> Res
 }
 
 impl ScenarioPoint {
-    /// Returns the scenario, validated.
+    /// Returns the scenario after validation.
     ///
     /// # Errors
     /// Returns an error for keys or values that are incompatible.

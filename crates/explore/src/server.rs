@@ -21,7 +21,7 @@ pub struct Site {
     draft: Arc<Draft>,
     controls: Arc<Vec<Control>>,
     simulations: Simulations,
-    /// Permits for concurrent theory computations; other requests wait.
+    /// Permits that limit concurrent computations of theory; other requests wait.
     theory_permits: Arc<Semaphore>,
 }
 
@@ -113,7 +113,7 @@ async fn simulation_states(State(site): State<Site>, Json(numbers): Json<Vec<u64
     Json(json!({ "simulations": site.simulations.states(&numbers) }))
 }
 
-/// Stops all simulations. The empty body must be JSON, so that a form on another site cannot send it.
+/// Stops all simulations. The empty body must be JSON, so that a form on another site cannot send this request.
 async fn stop_simulations(State(site): State<Site>, Json(_): Json<Value>) -> Json<Value> {
     site.simulations.stop();
     Json(json!({}))

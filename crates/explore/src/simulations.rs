@@ -1,4 +1,4 @@
-//! Simulations on request: queueing, execution, progress and cancellation.
+//! Simulations on request: queue, execution, progress and cancellation.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use wearwell_stack::{Observer, Phase, Progress, RunError, RunResult, Scenario};
 
-/// Function that runs a scenario, independent of the top of its stack.
+/// Function that runs a scenario. With it, this crate does not depend on the layers on top of a stack, such as NVMFS.
 pub type RunFunction = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
 
-/// Maximum number of waiting and running simulations; more are refused.
+/// Maximum number of waiting and running simulations; further ones are refused.
 const MAX_UNFINISHED: usize = 128;
-/// Maximum number of simulations kept; the oldest finished ones are dropped.
+/// Maximum number of simulations whose state is kept; the oldest finished ones are dropped.
 const MAX_KEPT: usize = 1024;
 
 /// State of a simulation.
@@ -31,7 +31,7 @@ enum SimulationState {
         steady: bool,
         warnings: Vec<String>,
     },
-    /// The simulation could not start, or failed.
+    /// The simulation could not start, or it failed.
     Failed {
         problem: String,
     },
@@ -60,7 +60,7 @@ struct SimulationTable {
 }
 
 impl Simulations {
-    /// Returns an empty set; `run` executes simulations, `threads` at a time.
+    /// Returns an empty set of simulations; `run` executes them, at most `threads` at a time.
     pub fn new(run: RunFunction, threads: usize) -> Self {
         Simulations { table: Arc::default(), run_permits: Arc::new(Semaphore::new(threads)), run }
     }
@@ -105,7 +105,7 @@ impl Simulations {
         Ok(number)
     }
 
-    /// Runs a simulation to its end, unless it is stopped.
+    /// Runs a simulation to its end, unless simulations are stopped.
     fn run_simulation(&self, number: u64, scenario: &Scenario) {
         let mut watch = ProgressObserver { simulations: self, number };
         if watch.should_continue().is_break() {
@@ -129,7 +129,7 @@ impl Simulations {
         }
     }
 
-    /// Returns the states of the simulations with these numbers; unknown numbers are omitted.
+    /// Returns the states of the simulations with these numbers; an unknown number is omitted.
     pub fn states(&self, numbers: &[u64]) -> BTreeMap<u64, Value> {
         let table = self.table();
         let known = numbers.iter().filter_map(|number| Some((*number, table.states.get(number)?)));
@@ -144,7 +144,7 @@ impl Simulations {
     }
 }
 
-/// Observer that records the progress of one simulation, and ends the run when it is stopped.
+/// Observer that records the progress of a simulation, and ends the run when the simulation is stopped.
 struct ProgressObserver<'a> {
     simulations: &'a Simulations,
     number: u64,

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use wearwell_stack::TheoryResult;
 use wearwell_study::{PredictionEffort, PredictionError, predict};
 
-/// Returns the result at a point: its value, and the write amplification or the reason why there is none.
+/// Returns the result at a point: the value of the control, and the write amplification or the reason why theory has
+/// no result.
 pub fn prediction(point: &ScenarioPoint) -> Value {
     let found = point.scenario().map_err(|error| error.to_string()).and_then(|scenario| {
         predict(&scenario, PredictionEffort::Minimal).map_err(|error| match error {

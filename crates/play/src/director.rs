@@ -1,4 +1,4 @@
-//! Converts observed operations on media to frames, each with a sentence.
+//! Converts observed operations on media to frames, each with a describing sentence.
 
 use crate::film::{Cell, Film, Frame, Op, Panel, PanelContent};
 use crate::owner::{Owner, PageKind};
@@ -15,17 +15,17 @@ type PagePosition = (u32, u32);
 pub struct Medium {
     /// Name of the medium.
     pub name: String,
-    /// Word for its blocks.
+    /// Word for a block of this medium in captions: `block` or `segment`.
     pub word: &'static str,
     /// Number of blocks.
     pub blocks: u32,
     /// Pages per block.
     pub pages_per_block: u32,
-    /// Media on top: index, and the first page that each has here.
+    /// Media on top of this one: the index of each, and its first page on this medium.
     pub users: Vec<(usize, u32)>,
 }
 
-/// Label and group of a page.
+/// Function that returns the label and the group of a page on a medium.
 pub type Appearance = dyn Fn(usize, Lpn) -> Option<Cell>;
 
 /// Builds frames from observed operations.
@@ -33,28 +33,29 @@ pub struct Director {
     media: Vec<Medium>,
     frames: Vec<Frame>,
     states: Vec<MediumState>,
-    /// Returns the label and group of pages that are not labelled by their numbers.
+    /// Returns the label and the group of pages; `None` if pages are labelled by their numbers.
     appearance: Option<Box<Appearance>>,
 }
 
-/// Known state of a medium.
+/// State of a medium, as known from the observed operations.
 #[derive(Default)]
 struct MediumState {
-    /// Position of each owner's page. Nothing iterates over the map.
+    /// Position of the page of each owner. The map is never iterated over.
     positions: HashMap<Owner, PagePosition>,
     /// Owner of the page at each position.
     owners: HashMap<PagePosition, Owner>,
-    /// Invalidations that were announced but are not yet shown.
+    /// Invalidations that were observed but are not shown yet.
     invalidations: Vec<Invalidation>,
-    /// Pages that cleaning has read from each block and not yet written elsewhere, with the cause.
+    /// For each block, the number of pages that cleaning has read from it and not yet written elsewhere, with the
+    /// cause.
     read_pages: BTreeMap<u32, (u32, Cause)>,
     victim: Option<u32>,
-    /// Pages that are valid here but no longer needed by the layer above.
+    /// Pages that are valid on this medium although the layer above no longer needs them.
     stale: BTreeSet<PagePosition>,
 }
 
 impl Director {
-    /// Returns the director of a film of these media; `first` is the sentence of its first frame.
+    /// Returns the director of a film of these media; `first` is the caption of the first frame.
     pub fn new(media: Vec<Medium>, first: &str) -> Director {
         let states = media.iter().map(|_| MediumState::default()).collect();
         let frames = vec![Frame { text: first.to_owned(), ops: Vec::new() }];
@@ -71,7 +72,7 @@ impl Director {
         self.frames.len()
     }
 
-    /// Adds a frame of text without changes.
+    /// Adds a frame that has a caption and no changes.
     pub fn add_text_frame(&mut self, text: &str) {
         self.frames.push(Frame { text: text.to_owned(), ops: Vec::new() });
     }
@@ -117,7 +118,7 @@ impl Director {
         }
     }
 
-    /// Returns the name of the medium as a prefix for sentences, if there are several media.
+    /// Returns the name of the medium as a prefix for captions, if there are several media.
     fn name_prefix(&self, at: usize) -> String {
         if self.media.len() == 1 { String::new() } else { format!("{}: ", self.media[at].name) }
     }
@@ -141,7 +142,7 @@ impl Director {
             .and_then(|appearance| appearance(at, owner.number))
     }
 
-    /// Returns the medium above that a page belongs to, and the first page that it has here.
+    /// Returns the medium above to which a page belongs, and the first page of that medium on this one.
     fn medium_above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
         let mut users = self.media[at].users.iter().rev();
         users.find(|(_, first)| owner.is_user() && *first <= owner.number.0).copied()
@@ -270,7 +271,7 @@ impl Director {
         self.push(text, vec![Op::Erase { panel: at, block: block.0, cause: cause as u8 }]);
     }
 
-    /// Shows invalidations without a replacement.
+    /// Shows invalidations of pages that were not replaced.
     fn show_invalidations(&mut self, at: usize) {
         let invalidations = std::mem::take(&mut self.states[at].invalidations);
         let mut ops = Vec::new();
@@ -302,13 +303,14 @@ impl Director {
 
     fn push(&mut self, text: String, mut ops: Vec<Op>) {
         self.mark_stale(&mut ops);
-        // Names of media keep their case.
+        // The names of media are not capitalised.
         let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
         let first = if self.media.len() == 1 { first.to_uppercase() } else { first.to_owned() };
         self.frames.push(Frame { text: format!("{first}{rest}."), ops });
     }
 
-    /// Adds changes for pages that are valid here but no longer needed above, or needed again.
+    /// Adds changes for pages that are valid on this medium although the layer above no longer needs them, or that it
+    /// needs again.
     fn mark_stale(&mut self, ops: &mut Vec<Op>) {
         for at in 0..self.media.len() {
             let Some(&(_, first)) = self.media[at].users.first() else { continue };
@@ -334,7 +336,7 @@ impl Director {
     }
 }
 
-/// Formats numbers with consecutive ones joined, at most a dozen groups.
+/// Formats numbers as at most a dozen groups, in which consecutive numbers are joined.
 fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for number in numbers {

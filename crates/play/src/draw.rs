@@ -12,12 +12,12 @@ const FAINT: &str = "#57606a";
 const LINE: &str = "#d0d7de";
 const INVALID_FILL: &str = "#e9ecef";
 const VICTIM_STROKE: &str = "#a4262c";
-/// Gap between the edge of a page and its cell.
+/// Gap between a page's edge and the coloured cell in it.
 const INSET: f64 = 2.5;
 /// Maximum number of characters in a line of text.
 const MAX_LINE_CHARS: usize = 112;
 
-/// Returns the picture of `state`, with `text` above.
+/// Returns the picture of `state` with `text` above it.
 pub fn svg(film: &Film, layout: &Layout, state: &State, text: &str) -> String {
     let (width, height) = (layout.width, layout.height);
     let mut svg = format!(
@@ -133,7 +133,7 @@ fn draw_text(svg: &mut String, (x, y): (f64, f64), style: &str, colour: &str, te
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\" {style}>{text}</text>");
 }
 
-/// Splits text between words into at most as many lines as fit.
+/// Splits text between words into lines, at most as many as fit.
 fn wrap_lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

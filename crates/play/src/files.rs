@@ -1,4 +1,4 @@
-//! Output of a film as an animated GIF, or as a PNG per step.
+//! Output of a film as an animated GIF, or as one PNG per step.
 
 use crate::draw::svg;
 use crate::film::Film;
@@ -7,7 +7,7 @@ use crate::state::State;
 use gif::{DisposalMethod, Encoder, Repeat};
 use wearwell_plot::{Failure, Pixels, Renderer};
 
-/// Maximum number of steps of a GIF or of numbered pictures; longer films need a page.
+/// Maximum number of steps of a GIF or of numbered pictures; a longer film needs a web page.
 pub const MAX_PICTURES: usize = 1000;
 
 /// Calls `emit` with the number and the picture of every step.
@@ -31,12 +31,12 @@ fn for_each_picture(
     Ok(())
 }
 
-/// Returns the film as an endlessly repeated animated GIF with `pace` steps per second; the last step stays two seconds
-/// longer.
+/// Returns the film as an endlessly repeated animated GIF with `pace` steps per second; the last step is shown two
+/// seconds longer.
 ///
 /// # Errors
 ///
-/// Returns an error for too many steps, and without a font on this machine.
+/// Returns an error for too many steps, and if this machine has no font.
 pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     let (mut encoder, mut before): (Option<Encoder<Vec<u8>>>, Option<Pixels>) = (None, None);
     let hundredths = (100.0 / pace).round().clamp(2.0, 6000.0) as u16;
@@ -59,7 +59,7 @@ pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     Ok(encoder.ok_or("a film without steps")?.into_inner()?)
 }
 
-/// Returns the bounding box of the differences from the previous picture, with its position; at least one pixel.
+/// Returns the bounding box of the differences from the previous picture: its position and its pixels, at least one.
 fn changed_area(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
     let Some(before) = before else { return (0, 0, now.clone()) };
     let (mut left, mut top, mut right, mut bottom) = (now.width, now.height, 0, 0);
@@ -84,7 +84,7 @@ fn changed_area(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
 ///
 /// # Errors
 ///
-/// Returns an error for too many steps, without a font on this machine, and the errors of `emit`.
+/// Returns an error for too many steps, and if this machine has no font. Errors of `emit` are returned.
 pub fn frames(film: &Film, mut emit: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
     for_each_picture(film, |at, pixels| emit(&format!("step-{at:04}.png"), &pixels.png()?))
 }

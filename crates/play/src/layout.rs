@@ -1,9 +1,9 @@
-//! Positions of all parts of the picture, computed once for both the page and files.
+//! Positions of all parts of the picture, computed in one place for both the page and files.
 
 use crate::film::{Film, Panel, PanelContent};
 use serde::Serialize;
 
-/// Width of the picture in its own units; a row of pages fills most of it.
+/// Width of the picture in its units; a row of pages fills most of it.
 const WIDTH: u32 = 1000;
 const MARGIN: u32 = 20;
 /// Height of the text at the top of a picture in a file, and of a panel's name.
@@ -31,13 +31,13 @@ pub struct Layout {
 /// Position of a panel.
 #[derive(Clone, Debug, Serialize)]
 pub struct PanelLayout {
-    /// Base line of its name.
+    /// Base line of the panel's name.
     pub name_y: u32,
-    /// Rectangles of its blocks.
+    /// Rectangles of the panel's blocks.
     pub blocks: Vec<Rectangle>,
-    /// Pages per line of a block.
+    /// Number of pages in a line of a block.
     pub columns: u32,
-    /// Top of each list.
+    /// Top edge of each list.
     pub rows: Vec<u32>,
     /// Maximum number of pages shown per list.
     pub row_cells: u32,
@@ -87,7 +87,7 @@ fn place_panel(panel: &Panel, line: u32, pitch: u32, y: &mut u32) -> PanelLayout
     let mut place = PanelLayout { name_y, blocks: Vec::new(), columns: line, rows: Vec::new(), row_cells: 0 };
     match &panel.content {
         PanelContent::Blocks { blocks, pages_per_block, .. } => {
-            // Balances the lengths of a block's lines.
+            // This makes all lines of a block about equally long.
             let lines = pages_per_block.div_ceil(line);
             place.columns = pages_per_block.div_ceil(lines.max(1));
             let (w, h) = (place.columns * pitch, pages_per_block.div_ceil(place.columns) * pitch);

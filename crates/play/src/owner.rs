@@ -1,19 +1,19 @@
-//! Owners of pages.
+//! Owners of flash pages.
 
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::Cause;
 use wearwell_engine::ftl::hybrid::PADDING;
 
-/// Kind of page content. Each kind of FTL metadata has its own numbering.
+/// Kind of page content. Each kind of FTL metadata is numbered separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
     /// User data of the layer.
     User,
-    /// Part of the translation table, or node of a tree over it.
+    /// Part of the translation table, or node of a tree over the table.
     Translation,
     /// Part of the record of valid pages.
     Validity,
-    /// Padding, written because pages are programmed in order.
+    /// Padding, which is written because pages are programmed in order.
     Padding,
 }
 
@@ -29,12 +29,12 @@ impl PageKind {
     }
 }
 
-/// Owner of a page on a medium.
+/// Owner of a page on a medium: the data that the page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
-    /// Kind of the content.
+    /// Kind of the data.
     pub kind: PageKind,
-    /// Number within the kind.
+    /// Number of the data within its kind.
     pub number: Lpn,
 }
 

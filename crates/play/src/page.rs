@@ -8,7 +8,7 @@ use wearwell_report::{PageParts, render};
 const STYLE: &str = include_str!("../assets/play.css");
 const SCRIPT: &str = include_str!("../assets/play.js");
 
-/// Returns the page.
+/// Returns a web page that plays the film.
 pub fn page(film: &Film) -> String {
     render(&PageParts {
         title: &film.title,

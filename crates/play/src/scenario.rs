@@ -10,7 +10,7 @@ use wearwell_stack::{
     CustomParts, ObservedOutcome, PageObserver, Phase, ResolvedScenario, RunError, Scenario, run_observed,
 };
 
-/// Maximum number of blocks of a layer, limited by the size of the picture.
+/// Maximum number of blocks of a layer, which the size of the picture limits.
 pub const MAX_BLOCKS: u32 = 128;
 /// Maximum number of pages of a layer.
 pub const MAX_PAGES: u64 = 2048;
@@ -23,13 +23,13 @@ const MAX_IDLE_REQUESTS: u32 = 100_000;
 /// Part of a run that is filmed.
 #[derive(Clone, Copy, Debug)]
 pub struct FilmRange {
-    /// Number of steps before the first visible one.
+    /// Number of steps before the first step that is shown.
     pub from: usize,
-    /// Number of visible steps.
+    /// Number of steps that are shown.
     pub steps: usize,
 }
 
-/// Film, and the engine's counts during it.
+/// Film of a run, and the counts of the engine.
 #[derive(Debug)]
 pub struct FilmedRun {
     /// The film.
@@ -38,12 +38,13 @@ pub struct FilmedRun {
     pub outcome: ObservedOutcome,
 }
 
-/// Films a run of `scenario`; `parts` may supply a custom workload. Calls `keep_going` after each request and stops when
-/// it returns false.
+/// Films a run of `scenario`; `parts` may supply a custom workload. Calls `keep_going` after each request, and stops
+/// filming when it returns false.
 ///
 /// # Errors
 ///
-/// Returns an error for scenarios that cannot be run or filmed: too large a drive, timing, power cuts, merge trees.
+/// Returns an error for a scenario that cannot be run or filmed: the drive is too large, or the scenario has timing,
+/// power cuts or merge trees.
 pub fn film(
     scenario: &Scenario,
     parts: CustomParts,
@@ -98,7 +99,7 @@ impl PageObserver for FilmRecorder<'_> {
     }
 }
 
-/// Returns the media of a stack, logs first; refuses stacks that do not fit a picture.
+/// Returns the media of a stack, logs first; refuses a stack that does not fit into a picture.
 fn media(tree: &Tree, flash_blocks: u32) -> Result<Vec<Medium>, ConfigError> {
     let mut media = Vec::new();
     for (at, layer) in tree.layers.iter().enumerate() {

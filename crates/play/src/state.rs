@@ -1,4 +1,4 @@
-//! State of the picture at a step: the result of all changes up to it.
+//! State of the picture at a step, which is the result of all changes up to that step.
 
 use crate::film::{Cell, Film, Frame, Op, PanelContent};
 use wearwell_engine::counters::Cause;
@@ -15,12 +15,12 @@ pub enum PageStatus {
     Invalid,
 }
 
-/// Page at a step.
+/// State of a flash page at a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// State of the page.
     pub status: PageStatus,
-    /// True if the page is valid here but no longer needed above.
+    /// True if the page is valid here although the layer above no longer needs it.
     pub stale: bool,
     /// True if the current step changed the page.
     pub is_new: bool,
@@ -28,12 +28,12 @@ pub struct Page {
     pub cell: Cell,
 }
 
-/// Panel at a step.
+/// State of a panel at a step.
 #[derive(Clone, Debug, Default)]
 pub struct PanelState {
-    /// Pages per block; 0 in a panel of rows.
+    /// Pages per block; 0 in a panel with lists.
     pub pages_per_block: u32,
-    /// All pages, block after block.
+    /// All pages of the panel, block after block.
     pub pages: Vec<Page>,
     /// Block that is being cleaned.
     pub victim: Option<u32>,
@@ -41,11 +41,11 @@ pub struct PanelState {
     pub written: [u64; Cause::ALL.len()],
     /// Number of blocks erased so far.
     pub erases: u64,
-    /// Lists of a panel of rows.
+    /// Lists of a panel with lists.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Picture at a step.
+/// State of the picture at a step.
 #[derive(Clone, Debug)]
 pub struct State {
     /// Panels of the picture.
@@ -68,7 +68,7 @@ impl State {
         State { panels: film.panels.iter().map(|one| panel(&one.content)).collect() }
     }
 
-    /// Applies a frame.
+    /// Applies the changes of a frame.
     pub fn apply(&mut self, frame: &Frame) {
         for panel in &mut self.panels {
             panel.pages.iter_mut().for_each(|page| page.is_new = false);
@@ -113,7 +113,7 @@ impl PanelState {
         self.pages.chunks(self.pages_per_block.max(1) as usize)
     }
 
-    /// Describes writes and erases in words.
+    /// Describes the numbers of writes and erases in words.
     pub fn counts_text(&self) -> String {
         if self.pages_per_block == 0 {
             return String::new();

@@ -1,4 +1,4 @@
-//! Films compared frame by frame with the counts of the engine.
+//! Tests that compare films with the counts of the engine, frame by frame.
 
 use std::collections::BTreeMap;
 use wearwell_engine::counters::{Cause, Operation};
@@ -51,11 +51,11 @@ fn refusal(text: &str) -> String {
     film(&scenario(text), CustomParts::default(), cut, &mut || true).unwrap_err().to_string()
 }
 
-/// Pages of a panel as a plain map: label of each, and whether it is valid.
+/// Pages of a panel by position, each with its label and true if it is valid.
 type PanelPages = BTreeMap<(u32, u32), (String, bool)>;
 
-/// Plays a film with maps. Checks at each step that no page is written twice, invalidated twice, or erased while valid
-/// unless it moves.
+/// Replays a film with maps. Checks at each step that no page is written twice or invalidated twice, and that no
+/// valid page is erased unless it moves.
 fn replay(film: &Film, mut check: impl FnMut(usize, &[PanelPages])) {
     let mut panels = vec![PanelPages::new(); film.panels.len()];
     for (step, frame) in film.frames.iter().enumerate() {
@@ -79,7 +79,7 @@ fn replay(film: &Film, mut check: impl FnMut(usize, &[PanelPages])) {
     }
 }
 
-/// Counts writes by cause and erases of a panel.
+/// Counts the writes and the erases of a panel by cause.
 fn count_operations(film: &Film, at: usize) -> (Vec<u64>, Vec<u64>) {
     let (mut written, mut erased) = (vec![0; Cause::ALL.len()], vec![0; Cause::ALL.len()]);
     for op in film.frames.iter().flat_map(|frame| &frame.ops) {
@@ -98,7 +98,7 @@ fn assert_counts_agree(filmed: &FilmedRun) {
     let mut state = State::of(film);
     let mut steps = film.frames.iter();
     replay(film, |_, panels| {
-        // The drawn state agrees with the plain map.
+        // The drawn state agrees with the maps.
         state.apply(steps.next().unwrap());
         for (expected, drawn) in panels.iter().zip(&state.panels) {
             for (at, page) in drawn.pages.iter().enumerate() {
@@ -149,7 +149,7 @@ fn film_matches_engine_counts() {
     }
 }
 
-/// Drive with room for the metadata of every FTL.
+/// Drive with enough space for the metadata of every FTL.
 const ROOMY_DRIVE: &str = r#"
 [device]
 capacity = "128 KiB"

@@ -9,20 +9,20 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// Horizontal bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Label beside the bar.
+    /// Label at the left of the bar.
     pub name: String,
-    /// Value at the end of the bar.
+    /// Value at which the bar ends.
     pub value: f64,
-    /// Half-width of its interval; drawn if finite and above 0.
+    /// Half-width of the confidence interval; drawn if finite and above 0.
     pub half_width: f64,
 }
 
-/// Reference line across all bars.
+/// Vertical reference line across all bars.
 #[derive(Clone, Debug)]
 pub struct ReferenceLine {
-    /// Label in the legend.
+    /// Label of the line.
     pub name: String,
-    /// Value of the line.
+    /// Value at which the line is drawn.
     pub value: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct Bars<'a> {
     pub title: &'a str,
     /// Label of the axis.
     pub x: &'a str,
-    /// Value at the start of the bars; no bar ends below.
+    /// Value at which the axis starts; no bar ends below it.
     pub from: f64,
     /// Bars, from top to bottom.
     pub bars: Vec<Bar>,
@@ -48,7 +48,7 @@ const TOP: i32 = 50;
 /// Height of a reference line's label above the bars.
 const LINE_LABEL_HEIGHT: i32 = 18;
 const BOTTOM: i32 = 50;
-/// Width of the values beside the bars.
+/// Width of the values at the right of the bars.
 const VALUE_WIDTH: i32 = 70;
 
 impl Bars<'_> {

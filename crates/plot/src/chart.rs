@@ -4,21 +4,21 @@ use crate::Failure;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// Point of a series with the half-width of its interval.
+/// Point of a series with the half-width of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Position on the x axis.
+    /// Value on the x axis.
     pub x: f64,
-    /// Position on the y axis.
+    /// Value on the y axis.
     pub y: f64,
-    /// Half-width of its interval; drawn if finite and above 0.
+    /// Half-width of the confidence interval; drawn if finite and above 0.
     pub half_width: f64,
 }
 
 /// Points of one colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
     /// Points, in order.
     pub points: Vec<Point>,
@@ -39,7 +39,7 @@ pub struct Chart<'a> {
 
 const SIZE: (u32, u32) = (860, 520);
 
-/// Width of the legend beside the chart.
+/// Width of the legend at the right of the chart.
 const LEGEND_WIDTH: u32 = 200;
 
 impl Chart<'_> {
@@ -111,7 +111,8 @@ pub(crate) fn drawable(half_width: f64) -> f64 {
     if half_width.is_finite() { half_width } else { 0.0 }
 }
 
-/// Returns the range of values with a margin that is large enough for floating point to distinguish the ticks.
+/// Returns the range of the values with a margin, which is large enough for floating-point numbers to distinguish the
+/// ticks.
 fn padded_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));

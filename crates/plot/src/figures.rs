@@ -1,7 +1,7 @@
 //! Named figures of results.
 //!
-//! To add a figure, write a function that draws it from the JSON of a result, or returns `None` without data, and add
-//! its line in [`FIGURES`].
+//! To add a figure, write a function that draws it from the JSON of a result, and that returns `None` if the result
+//! has no data for it. Then add a line to [`FIGURES`].
 
 use crate::{Bar, Bars, Chart, Failure, HeatMap, Point, ReferenceLine, Series};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Figure {
     /// Name of the figure.
     pub name: &'static str,
-    /// Content of the figure, and the kind of result.
+    /// Description of the figure, and the kind of result to which it applies.
     pub help: &'static str,
     /// Draws the figure as SVG; `None` if a result has no data for it.
     draw: fn(&Value) -> Result<Option<String>, Failure>,
@@ -50,7 +50,7 @@ pub fn names() -> String {
 ///
 /// # Errors
 ///
-/// Returns an error that lists all figures.
+/// Returns an error that lists all figures if the name is unknown.
 pub fn named(name: &str) -> Result<&'static Figure, String> {
     let known = FIGURES.iter().find(|figure| figure.name == name);
     known.ok_or_else(|| format!("there is no figure `{name}`; there are {}", names()))
@@ -61,7 +61,7 @@ impl Figure {
     ///
     /// # Errors
     ///
-    /// Returns an error without data for it, which lists the figures that have data.
+    /// Returns an error if the result has no data for the figure; the error lists the figures for which it has data.
     pub fn svg(&self, result: &Value) -> Result<String, Failure> {
         if let Some(svg) = (self.draw)(result)? {
             return Ok(svg);
@@ -82,7 +82,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns points without intervals; omits those without a value.
+/// Returns points without intervals; omits points without a value.
 fn points_without_intervals(points: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
     points.filter_map(|(x, y)| Some(Point { x: x?, y: y?, half_width: 0.0 })).collect()
 }
@@ -96,7 +96,7 @@ fn line_series(name: &str, points: Vec<Point>) -> Series {
     Series { name: name.to_owned(), points, has_line: true }
 }
 
-/// Returns the drive writes at the end of each window.
+/// Returns the drive writes completed at the end of each window.
 fn drive_writes(run: &Value) -> Vec<Option<f64>> {
     let pages = number(&run["device"]["logical_pages"]);
     let at = |window: &Value| Some(number(&window["host_pages"])? / pages?);
@@ -175,7 +175,8 @@ fn draw_response_times(run: &Value) -> Result<Option<String>, Failure> {
     chart("Response times", x, y, series.collect())
 }
 
-/// Returns the varied columns of a sweep's table: as named, or guessed for a bare list of rows.
+/// Returns the varied columns of a sweep's table: as the sweep names them, or guessed if there is only a list of
+/// rows.
 fn axes(value: &Value, rows: &[Value]) -> Vec<String> {
     let maps: Vec<_> = rows.iter().filter_map(Value::as_object).collect();
     let is_varied = |key: &String| rows.iter().any(|row| row[key.as_str()] != rows[0][key.as_str()]);
@@ -193,7 +194,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the distinct values of a column; numbers in ascending order, other values in order of appearance.
+/// Returns the distinct values of a column: numbers in ascending order, other values in the order of appearance.
 fn distinct(rows: &[Value], key: &str) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     for row in rows {

@@ -5,7 +5,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Number that determines the colour of a cell, and the text on the cell.
+/// Number that determines the colour of a cell, and the text drawn on the cell.
 pub type Cell = (f64, String);
 
 /// Heat map; the first row is at the bottom.
@@ -17,12 +17,12 @@ pub struct HeatMap<'a> {
     pub x: (&'a str, Vec<String>),
     /// Label of the y axis, and names of the rows.
     pub y: (&'a str, Vec<String>),
-    /// Cells, row by row.
+    /// Cells, one row after the other.
     pub cells: Vec<Cell>,
 }
 
 const CELL: (i32, i32) = (64, 36);
-/// Minimum space left of the map; long row names need more.
+/// Minimum width of the space at the left of the map; long row names need more.
 const LEFT: i32 = 90;
 const CHAR_WIDTH: i32 = 7;
 const TOP: i32 = 50;
@@ -48,7 +48,7 @@ impl HeatMap<'_> {
         CHAR_WIDTH * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32
     }
 
-    /// Returns the space left of the map, in pixels.
+    /// Returns the width of the space at the left of the map, in pixels.
     fn left(&self) -> i32 {
         LEFT.max(self.names_width() + 50)
     }

@@ -1,4 +1,4 @@
-//! Documents of a page: named JSON of a known kind.
+//! Documents of a page: JSON values with a name and of a known kind.
 
 use crate::kinds::{KINDS, Kind, run};
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ impl Document {
         Document { kind: &run::KIND, name: name.to_owned(), data: run::page_data(result) }
     }
 
-    /// Recognises the JSON output of any command.
+    /// Recognises the JSON output of any command, and returns its document.
     ///
     /// # Errors
     ///
-    /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version that this
-    /// version cannot read.
+    /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version of the
+    /// program that this version cannot read.
     pub fn read(name: &str, value: Value) -> Result<Document, String> {
         let Some(kind) = KINDS.iter().find(|kind| (kind.matches)(&value)) else {
             let commands: Vec<&str> = KINDS.iter().map(|kind| kind.command).collect();
@@ -49,7 +49,7 @@ impl Document {
         Ok(Document { kind, name: name.to_owned(), data })
     }
 
-    /// Returns the document of reproduced items, whose folders are below `folder` or `folder` itself.
+    /// Returns the document of reproduced items. Their folders are below `folder`, or `folder` itself is one.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Document {
     }
 }
 
-/// Returns the version that made the document; in tables, each row states it.
+/// Returns the version of the program that wrote the document; in a table, each row states it.
 fn version(value: &Value) -> Option<&str> {
     let list = value.as_array().or_else(|| value["rows"].as_array());
     let first_row = list.and_then(|rows| rows.first()).unwrap_or(value);

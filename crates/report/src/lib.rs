@@ -1,10 +1,10 @@
 //! Results as one self-contained page: interactive figures, usable with mouse and keyboard, each with its data as a
 //! table. Nothing is loaded from other hosts.
 //!
-//! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises it and selects the
-//! data for the page. `assets/kinds/` has a script of the same name that draws its figures. `assets/base.js` has the
-//! common parts of all figures, and `page.js` arranges the documents. `charts.min.js` is built from ECharts by
-//! `has_charts/`.
+//! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises documents of the
+//! kind and selects their data for the page. `assets/kinds/` has a script of the same name that draws its figures.
+//! `assets/base.js` has the common parts of all figures, and `page.js` arranges the documents. `charts.min.js` is
+//! built from ECharts by `charts/`.
 
 mod document;
 mod kinds;
@@ -22,11 +22,11 @@ const CHARTS: &str = include_str!("../assets/charts.min.js");
 const BASE: &str = include_str!("../assets/base.js");
 const ORDER: &str = include_str!("../assets/page.js");
 
-/// Maximum size of the data of a kind in bytes, so that a page stays below 2 MB.
+/// Maximum size in bytes of the data of one kind, so that a page stays below 2 MB.
 const MAX_KIND_BYTES: usize = 1_000_000;
 
-/// Returns a page that shows documents under their names. Kinds with several comparable documents also get a
-/// comparison, which comes first.
+/// Returns a page that shows documents under their names. For a kind with several comparable documents, the page
+/// begins with a comparison.
 pub fn page(title: &str, documents: &[Document]) -> String {
     let documents: Vec<Value> = documents.iter().map(Document::page_data).collect();
     let data = json!({ "documents": documents });
@@ -40,17 +40,17 @@ pub fn page(title: &str, documents: &[Document]) -> String {
     })
 }
 
-/// Parts of a page besides those that all pages share: style and chart code.
+/// Parts of a page, in addition to the style and chart code that all pages share.
 pub struct PageParts<'a> {
     /// Title of the page.
     pub title: &'a str,
     /// Data for the scripts, in the element `data`.
     pub data: &'a Value,
-    /// Additional style.
+    /// Style sheet in addition to the common one.
     pub style: &'a str,
     /// Script that runs after the common script.
     pub script: &'a str,
-    /// True if the page sends requests to its server, which a file cannot.
+    /// True if the page sends requests to its server; a page in a file cannot do so.
     pub has_server: bool,
     /// True if the page has charts.
     pub has_charts: bool,
@@ -70,16 +70,17 @@ pub fn render(frame: &PageParts<'_>) -> String {
     fill_template(PAGE, &parts)
 }
 
-/// Script that draws the figures of one run, for pages that compute results themselves.
+/// Script that draws the figures of a run, for pages that compute their results.
 pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
 
-/// Returns the scripts that draw documents: all kinds, which may use each other's figures, then the page.
+/// Returns the scripts that draw documents: those of all kinds, which may use each other's figures, then that of the
+/// page.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
     kinds.chain([ORDER]).collect()
 }
 
-/// Replaces the marks `{{NAME}}` of a template. Inserted text is not scanned for marks.
+/// Replaces the placeholders `{{NAME}}` of a template. Inserted text is not searched for placeholders.
 fn fill_template(template: &str, parts: &[(&str, String)]) -> String {
     let mut parts_of_template = template.split("{{");
     let mut page = parts_of_template.next().unwrap_or_default().to_owned();

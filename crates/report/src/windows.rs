@@ -1,11 +1,11 @@
-//! Reduction of time series to as many points as fit in a picture.
+//! Reduction of a time series to the number of points that fit into a figure.
 
 use wearwell_stack::{CauseSeries, RunResult, Window};
 
-/// Maximum number of windows on a page, plus one per change of phase.
+/// Maximum number of windows on a page, not counting one more for each change of phase.
 const MAX_WINDOWS: usize = 1000;
 
-/// Merges neighbouring windows of one phase if there are many, and sums their counts.
+/// Merges neighbouring windows of the same phase if there are many windows, and sums their counts.
 pub fn merge_windows(result: &RunResult) -> RunResult {
     let length = result.windows.len().div_ceil(MAX_WINDOWS).max(1);
     let groups = phase_ranges(&result.windows, length);
@@ -20,7 +20,7 @@ pub fn merge_windows(result: &RunResult) -> RunResult {
     }
 }
 
-/// Returns ranges of at most `length` windows of one phase.
+/// Returns ranges of at most `length` windows of the same phase.
 fn phase_ranges(windows: &[Window], length: usize) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, window) in windows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Compaction: merges many files of a store into few.
+//! Compaction, which merges many files of a store into few.
 
 use crate::file::{count, entries_of, files};
 use crate::rows::{DistinctRuns, StoredRun, check_folder};
@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use wearwell_study::{PointResult, StoreError};
 
-/// Metadata key of the unique word in a file.
+/// Metadata key of the random word that makes a file unique.
 const UNIQUE_KEY: &str = "wearwell.compacted";
 
 /// Result of a compaction.
@@ -18,9 +18,9 @@ const UNIQUE_KEY: &str = "wearwell.compacted";
 pub struct CompactionResult {
     /// Number of distinct runs of this build.
     pub runs: usize,
-    /// Number of files of the store before.
+    /// Number of files in the store before the compaction.
     pub files_before: usize,
-    /// Number of files of the store after.
+    /// Number of files in the store after the compaction.
     pub files_after: usize,
 }
 
@@ -28,20 +28,21 @@ pub struct CompactionResult {
 /// versions, damaged files and files that do not belong to a store are not changed.
 ///
 /// A file is removed only after all its runs are durable in another file, so a compaction can be interrupted at any
-/// time; duplicate runs count once. Other processes may write, read or compact the store concurrently. Only files that
-/// were read are removed, and readers list the folder again if files disappear. The content of a removed file is always
-/// in a file that was written after the removed file was read, under a name that no file had before. Concurrent
-/// compactions may therefore duplicate a run, but never lose one.
+/// time; a run that is stored twice counts once. Other processes may write, read or compact the store concurrently.
+/// Only files that were read are removed, and readers list the folder again if files disappear. The runs of a removed
+/// file are always in a file that was written after the removed file was read, under a name that no file had before.
+/// Concurrent compactions may therefore duplicate a run, but never lose one.
 ///
 /// # Errors
 ///
-/// Returns an error for a folder that does not exist or cannot be read, written or cleared; all runs are then still
-/// there.
+/// Returns an error for a folder that does not exist, or in which files cannot be read, written or removed; no run is
+/// then lost.
 pub fn compact(folder: &Path) -> Result<CompactionResult, StoreError> {
     compact_to_step(folder, MAX_FILE_ROWS, &mut || true)
 }
 
-/// Compacts with at most `most_rows` rows per file; stops before the step for which `keep_going` returns false.
+/// Compacts a folder, with at most `most_rows` rows per file; stops before the step for which `keep_going` returns
+/// false.
 fn compact_to_step(
     folder: &Path,
     most_rows: usize,
@@ -62,7 +63,7 @@ fn compact_to_step(
             write_rows(folder, rows, &numeric, &[(UNIQUE_KEY.to_owned(), random_word())])?;
         }
     }
-    // The directory entries of new files must be durable, not only the content.
+    // The directory entries of new files must be durable, too, not only the content of the files.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| store_error(folder, error))?;
     for path in read {
         is_over |= !keep_going();
@@ -74,8 +75,8 @@ fn compact_to_step(
 }
 
 /// Returns a new random word. Files are named after their content, and this word makes a file's content unique.
-/// Otherwise a compaction could write a file that already exists, and another process that read the file earlier could
-/// remove it.
+/// Otherwise, a compaction could write a file that already exists, and another process which read that file earlier
+/// could remove it.
 fn random_word() -> String {
     let half = |number: u8| RandomState::new().hash_one(number);
     format!("{:016x}{:016x}", half(0), half(1))
@@ -89,7 +90,7 @@ fn remove_if_present(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Returns the runs of this build, and the files that contain nothing else.
+/// Returns the runs of this build, and the files that contain only such runs.
 fn readable_files(folder: &Path) -> Result<(Vec<PointResult>, Vec<PathBuf>), StoreError> {
     let (mut points, mut paths) = (DistinctRuns::default(), Vec::new());
     for path in files(folder)? {

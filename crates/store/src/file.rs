@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wearwell_study::{BUILD, StoreError, fingerprint};
 
-/// Columns that the store reads; the other columns are for users.
+/// Columns that the store reads; the other columns are there for users.
 pub const IDENTITY: &str = "point";
 pub const VERSION: &str = "version";
 pub const SETTINGS: &str = "settings";
@@ -25,13 +25,13 @@ const SUFFIX: &str = ".parquet";
 pub const UNFINISHED_PREFIX: &str = ".wearwell-";
 pub const UNFINISHED_SUFFIX: &str = ".tmp";
 
-/// Rows read at a time.
+/// Number of rows read at a time.
 const BATCH_ROWS: usize = 1024;
 
 /// Maximum plausible number of rows in a row group.
 const MAX_ROW_GROUP_ROWS: i64 = 10_000_000;
 
-/// Returns the name of the file with content `bytes`.
+/// Returns the name of the file with the content `bytes`.
 pub fn file_name_of(bytes: &[u8]) -> String {
     format!("{PREFIX}{}{SUFFIX}", fingerprint(bytes))
 }
@@ -51,14 +51,14 @@ pub struct StoredRow {
 pub struct Inventory {
     /// Number of rows of this build.
     pub rows: usize,
-    /// Number of rows of other versions and builds, which may compute other results and are not reused.
+    /// Number of rows of other versions and builds, which may compute different results and are not reused.
     pub rows_of_other_builds: BTreeMap<String, usize>,
-    /// Files that are damaged or do not belong to a store, with the problem, in name order.
+    /// Files that are damaged or do not belong to a store, each with the problem, in the order of names.
     pub unreadable: Vec<String>,
 }
 
 impl Inventory {
-    /// Returns messages for the user; none for an intact store.
+    /// Returns messages for the user; there are none for an intact store.
     pub fn messages(&self) -> Vec<String> {
         let unreadable = self.unreadable.iter().map(|problem| format!("{problem}; it is left out"));
         let other_builds = self.rows_of_other_builds.iter().map(|(version, rows)| {
@@ -69,7 +69,8 @@ impl Inventory {
     }
 }
 
-/// Passes all entries in the files of `folder` to `emit`, in order of file names. A missing folder has no entries.
+/// Calls `emit` for every entry in the files of `folder`, in the order of file names. A missing folder has no
+/// entries.
 pub fn read_entries(folder: &Path, mut emit: impl FnMut(StoredRow)) -> Result<Inventory, StoreError> {
     let (mut inventory, mut visited) = (Inventory::default(), BTreeSet::new());
     loop {
@@ -94,8 +95,9 @@ pub fn read_entries(folder: &Path, mut emit: impl FnMut(StoredRow)) -> Result<In
                 Err(problem) => inventory.unreadable.push(format!("{}: {problem}", path.display())),
             }
         }
-        // A concurrent compaction may have merged files: runs of files that disappeared are in a new file. A listing
-        // made at that time may contain neither, so the folder is listed until there are no new files.
+        // A concurrent compaction may have merged files, so that the runs of files that disappeared are in a new
+        // file. A listing made at that time may contain neither the old files nor the new one, so the folder is
+        // listed until there are no new files.
         if visited.len() == before {
             return Ok(inventory);
         }
@@ -146,13 +148,13 @@ pub fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Reads the entries of a store file, or returns the problem.
+/// Reads the entries of a store file. If that is not possible, returns the problem.
 pub(crate) fn entries_of(path: &Path) -> Result<Vec<StoredRow>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(PREFIX) {
         return Err("was not written by a store".into());
     }
-    // Reading a named pipe would block.
+    // Named pipes are refused, because reading a named pipe would block.
     if !path.is_file() {
         return Err("is no file".into());
     }
@@ -214,7 +216,7 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     if described.physical_type() != physical || described.max_rep_level() != 0 {
         return Err(ParquetError::General(format!("`{name}` is of another type")));
     }
-    // The library panics on such values.
+    // The library would panic on such values.
     let begin = columns[place].dictionary_page_offset().unwrap_or(columns[place].data_page_offset());
     if begin < 0 || columns[place].compressed_size() < 0 {
         return Err(ParquetError::General(format!("`{name}` begins or ends before the file")));
@@ -222,7 +224,7 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     group.get_column_reader(place)
 }
 
-/// Reads the values of a column; none may be missing.
+/// Reads the values of a column; no value may be missing.
 fn values<D: DataType>(
     mut reader: ColumnReaderImpl<D>,
     name: &str,

@@ -53,13 +53,14 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), StoreError> {
 /// Run of this build.
 pub(crate) struct StoredRun {
     identity: String,
-    /// Rank among copies of the run: the longest result in JSON wins; among equal lengths, a hash decides.
+    /// Rank among copies of a run: the copy with the longest result in JSON is kept; among equal lengths, a hash
+    /// decides.
     rank: (usize, String),
     point: PointResult,
 }
 
 impl StoredRun {
-    /// Parses a row; `None` for another version, and for data that is not a result of this program.
+    /// Parses a row; `None` for a row of another version, and for data that is not a result of this program.
     pub fn of(entry: StoredRow) -> Option<StoredRun> {
         let StoredRow { identity: key, version, settings: kept, replica, result: text } = entry;
         let settings: BTreeMap<String, Value> = serde_json::from_str(&kept).ok()?;
@@ -76,15 +77,15 @@ impl StoredRun {
 pub(crate) struct DistinctRuns(HashMap<String, StoredRun>);
 
 impl DistinctRuns {
-    /// Adds a run. Of several copies, one may have a time series. The choice does not depend on file names, which
-    /// change.
+    /// Adds a run. Among several copies of a run, one may have a time series. Which copy is kept does not depend on
+    /// file names, which change.
     pub fn add(&mut self, run: StoredRun) {
         if self.0.get(&run.identity).is_none_or(|existing| existing.rank < run.rank) {
             self.0.insert(run.identity.clone(), run);
         }
     }
 
-    /// Returns all runs, ordered by settings.
+    /// Returns all runs, sorted by settings.
     pub fn into_sorted(self) -> Vec<PointResult> {
         let mut runs: Vec<StoredRun> = self.0.into_values().collect();
         runs.sort_by(|one, other| {
@@ -96,7 +97,7 @@ impl DistinctRuns {
     }
 }
 
-/// Compares settings by keys, then by values; numbers compare numerically.
+/// Compares settings by their keys, then by their values; numbers are compared numerically.
 fn compare_settings(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) -> Ordering {
     let value = |(one, other): (&Value, &Value)| match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one.total_cmp(&other),

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use wearwell_stack::RunResult;
 use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, build_of, identity, summary_row};
 
-/// Maximum core time of finished but unwritten runs, in seconds: a crash loses no more.
+/// Maximum core time in seconds of finished runs that are not written yet; a crash loses no more than this.
 const MAX_UNWRITTEN_SECONDS: f64 = 1.0;
 
 /// Maximum number of runs per file.
@@ -24,23 +24,23 @@ pub(crate) const MAX_FILE_ROWS: usize = 1000;
 
 const POISON: &str = "no thread panics while it holds the lock";
 
-/// Column of a run's seed, because the settings do not state the seeds of replicas.
+/// Column with the seed of a run, because the settings do not include the seeds of replicas.
 const SEED: &str = "seed";
 
-/// Columns of a summary that are text even if the first row has no value.
+/// Columns of a summary that contain text even if the first row has no value.
 const TEXT_COLUMNS: [&str; 1] = ["theory_layer"];
 
-/// Folder of finished runs.
+/// Folder with finished runs.
 #[derive(Debug)]
 pub struct ResultStore {
     folder: PathBuf,
-    /// Results in JSON, by identity.
+    /// Results as JSON, by the identity of the run.
     results: HashMap<String, String>,
     inventory: Inventory,
     pending: Mutex<Pending>,
 }
 
-/// Runs that have not been written.
+/// Runs that are not written yet.
 #[derive(Debug, Default)]
 struct Pending {
     rows: Vec<PointResult>,
@@ -54,7 +54,7 @@ impl ResultStore {
     ///
     /// # Errors
     ///
-    /// Returns an error for a folder that cannot be created, read or written. Damaged files are no error: see
+    /// Returns an error for a folder that cannot be created, read or written. Damaged files are not an error: see
     /// [`ResultStore::inventory`].
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| store_error(folder, error);
@@ -64,12 +64,12 @@ impl ResultStore {
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(failed)?;
         }
-        // Fails before any run starts if the folder is not writable.
+        // If the folder is not writable, this fails before any run starts.
         create_temporary(folder).map_err(failed)?;
         let mut results = HashMap::new();
         let found = read_entries(folder, |entry| {
             if entry.version == BUILD {
-                // Of several copies of a run, one may have a time series.
+                // Among several copies of a run, one may have a time series.
                 let is_longer = results
                     .get(&entry.identity)
                     .is_none_or(|existing: &String| existing.len() < entry.result.len());
@@ -91,11 +91,11 @@ impl ResultStore {
         self.results.keys().map(String::as_str)
     }
 
-    /// Removes all runs; other files in the folder, and then the folder itself, remain.
+    /// Removes all runs. If the folder contains other files, these and the folder remain.
     ///
     /// # Errors
     ///
-    /// Returns an error for a file that cannot be removed; some runs may still be there.
+    /// Returns an error if a file cannot be removed; some runs may then remain.
     pub fn remove(self) -> Result<(), StoreError> {
         remove(&self.folder).map_err(|error| store_error(&self.folder, error))
     }
@@ -118,7 +118,7 @@ impl Store for ResultStore {
 
     fn find(&self, identity: &str) -> Option<RunResult> {
         let result = RunResult::read(serde_json::from_str(self.results.get(identity)?).ok()?).ok()?;
-        // A result under the identity of another run was not written by this program.
+        // A result that is stored under the identity of another run was not written by this program.
         (wearwell_study::identity(&result.scenario) == identity).then_some(result)
     }
 
@@ -137,7 +137,7 @@ impl Store for ResultStore {
     }
 }
 
-/// Records for each setting whether all its values are numbers.
+/// Records for each setting if all its values are numbers.
 pub(crate) fn note_numeric_keys<'a>(
     numeric: &mut BTreeMap<String, bool>,
     settings: impl Iterator<Item = &'a BTreeMap<String, Value>>,
@@ -147,7 +147,7 @@ pub(crate) fn note_numeric_keys<'a>(
     }
 }
 
-/// Writes runs to a new file. `numeric` tells which keys have only numbers as values, and `metadata` are added to the
+/// Writes runs to a new file. `numeric` tells which keys have only numeric values, and `metadata` are added to the
 /// metadata of the file.
 pub(crate) fn write_rows(
     folder: &Path,
@@ -177,7 +177,7 @@ pub(crate) fn store_error(folder: &Path, problem: impl std::fmt::Display) -> Sto
 
 /// Creates a temporary file, which readers of the store ignore.
 fn create_temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    // The process's umask applies, as for any new file.
+    // The umask of the process applies, as it does for any new file.
     let permissions = Permissions::from_mode(0o666);
     tempfile::Builder::new()
         .prefix(UNFINISHED_PREFIX)
@@ -186,8 +186,9 @@ fn create_temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         .tempfile_in(folder)
 }
 
-/// Returns the columns of runs. A column has the same type in all files of a study, so that the files can be read as
-/// one table. A varied key is numeric if all its values are numbers; figures are double precision even if integral.
+/// Returns the columns of a table of runs. A column has the same type in all files of a study, so that the files can
+/// be read as one table. A varied key is numeric if all its values are numbers. Figures are stored in double
+/// precision, even if they are integers.
 fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(String, Column)> {
     let mut names: Vec<String> = Vec::new();
     let mut rows: Vec<BTreeMap<String, Value>> = Vec::new();
@@ -197,7 +198,7 @@ fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(Str
             if !names.contains(&name) {
                 names.push(name.clone());
             }
-            // A varied seed is stored as the run's seed, not as a figure.
+            // A varied seed is stored as the seed of the run, not as a figure.
             known.entry(name).or_insert(value);
         }
         rows.push(known);
@@ -230,7 +231,7 @@ fn typed_column(name: &str, values: &[&Value], is_number: Option<bool>) -> Colum
     }
 }
 
-/// Returns a run as a row: identity, varied settings, figures, and the whole result as JSON.
+/// Returns a run as a row: its identity, the varied settings, the figures, and the whole result as JSON.
 fn row(point: &PointResult) -> Row {
     let result = &point.result;
     let mut row = vec![

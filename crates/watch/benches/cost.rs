@@ -1,5 +1,5 @@
-//! Cost of monitoring a drive: requests a second without a control server, with an idle one, and with one that is queried ten
-//! times a second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
+//! Cost of monitoring a drive: requests per second without a control server, with an idle one, and with one that is
+//! queried ten times per second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use wearwell_serve::{Device, SharedDevice};
 use wearwell_watch::{Client, ControlServer};
 
 const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 64\n";
-/// Rounds of each case.
+/// Number of rounds of each case.
 const ROUNDS: usize = 7;
 /// Duration of a round.
 const ROUND_TIME: Duration = Duration::from_secs(2);
-/// Requests between two checks of the clock.
+/// Number of requests between two checks of the clock.
 const REQUESTS: u64 = 256;
 
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ enum Monitoring {
     Queried,
 }
 
-/// Writes 4 KiB at random positions for one round. Returns the requests a second.
+/// Writes 4 KiB at random positions for one round. Returns the requests per second.
 fn measure_round(device: &SharedDevice, position: &mut u64) -> f64 {
     let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
     let (started, mut requests) = (Instant::now(), 0);
@@ -68,7 +68,7 @@ fn main() {
     let scenario = toml::from_str(DRIVE).expect("a scenario");
     let device = SharedDevice::new(Device::in_memory(&scenario).expect("a drive"));
     let mut drawn = 1;
-    // Warm-up until garbage collection is in its steady state.
+    // The warm-up lasts until garbage collection is in its steady state.
     for _ in 0..4 {
         measure_round(&device, &mut drawn);
     }

@@ -1,4 +1,4 @@
-//! Client of the control server, as used by the command-line tool.
+//! Client of the control server, used by the command-line tool.
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -13,16 +13,16 @@ use tokio::net::{TcpStream, UnixStream};
 use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 
-/// Time limit of a reply.
+/// Time limit for a reply.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Length limit of a reply in bytes.
+/// Maximum length of a reply in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Reason why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// No server listens at the address, or it does not speak this protocol.
+    /// No server listens at the address, or the server does not speak this protocol.
     #[error("{address}: {problem}; give the address that `wearwell serve --control` listens at")]
     Unreachable {
         /// Address that was tried.
@@ -40,7 +40,7 @@ pub enum QueryError {
     },
 }
 
-/// Client for a control address.
+/// Client of the control server at an address.
 pub struct Client {
     address: Address,
     runtime: tokio::runtime::Runtime,
@@ -56,10 +56,10 @@ impl Client {
         Ok(Client { address, runtime })
     }
 
-    /// Fetches a path.
+    /// Fetches the document at a path.
     ///
     /// # Errors
-    /// Fails if no server replies or the request is refused.
+    /// Fails if no server replies, or the server refuses the request.
     pub fn get(&self, path: &str) -> Result<Vec<u8>, QueryError> {
         self.send(self.request("GET", path, Bytes::new()))
     }
@@ -67,7 +67,7 @@ impl Client {
     /// Posts `body` to a path as JSON and returns the reply.
     ///
     /// # Errors
-    /// Fails if no server replies or the request is refused.
+    /// Fails if no server replies, or the server refuses the request.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, QueryError> {
         let answer = self.send(self.request("POST", path, body.to_string().into()))?;
         serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
@@ -76,7 +76,7 @@ impl Client {
     /// Fetches a reading of all counters.
     ///
     /// # Errors
-    /// Fails if no server replies or the reading has another format version.
+    /// Fails if no server replies, or the reading has another format version.
     pub fn read(&self) -> Result<Reading, QueryError> {
         let answer = self.get("/status.json")?;
         let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use wearwell_serve::sockets::{Address, Listener};
 use wearwell_serve::{DeviceError, SharedDevice};
 
-/// Interval of checks for the next history sample and for the end.
+/// Interval between checks for the next history sample and for the end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reason why a control server cannot start.
@@ -34,7 +34,7 @@ pub enum ControlError {
     Listen(Address, io::Error),
 }
 
-/// Control server of a live drive: a page and its counters.
+/// Control server of a live drive, which serves a page and counters.
 ///
 /// | path | answer |
 /// |---|---|
@@ -49,10 +49,10 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Serves queries about `device` at `address` until it is stopped.
+    /// Serves queries about `device` at `address` until the server is stopped.
     ///
     /// # Errors
-    /// Fails if other machines could reach the address or it cannot be listened at.
+    /// Fails if other machines could reach the address, or the server cannot listen at it.
     pub fn start(device: SharedDevice, address: &Address) -> Result<Self, ControlError> {
         if !address.is_local() {
             return Err(ControlError::Remote(address.clone()));
@@ -98,7 +98,7 @@ impl ControlServer {
         &self.address
     }
 
-    /// Returns the URL of the page, or `None` for a Unix-domain socket, which browsers do not open.
+    /// Returns the URL of the page; `None` for a Unix-domain socket, which browsers cannot open.
     pub fn url(&self) -> Option<String> {
         match &self.address {
             Address::Tcp(address) => Some(format!("http://{address}/")),
@@ -129,7 +129,7 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // Errors are only reported by `stop`.
+        // Only `stop` reports errors.
         let _ = self.end();
     }
 }
@@ -158,7 +158,7 @@ impl From<DeviceError> for ErrorReply {
     }
 }
 
-/// Queries the drive on a blocking thread, because it may be busy. Other queries are not delayed.
+/// Queries the drive on a blocking thread, because the drive may be busy. Other queries are not delayed.
 async fn query<T: IntoResponse + Send + 'static>(
     observed: ObservedDrive,
     read: impl FnOnce(&ObservedDrive) -> Result<T, DeviceError> + Send + 'static,
@@ -178,7 +178,7 @@ async fn status(State(observed): State<ObservedDrive>) -> Result<Response, Error
     query(observed, |observed| Ok(Json(&*observed.read()?).into_response())).await
 }
 
-/// Returns the history. `?after=SECONDS` leaves out samples up to that time.
+/// Returns the history. `?after=SECONDS` omits samples up to that time.
 async fn history(
     State(observed): State<ObservedDrive>,
     RawQuery(parameters): RawQuery,

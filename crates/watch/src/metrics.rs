@@ -22,7 +22,8 @@ pub struct Metrics(Vec<MetricFamily>);
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Metrics {
-    /// Adds a counter: a number that only rises and starts at zero with the process. Its name must end with `_total`.
+    /// Adds a counter: a number that never decreases, and starts at zero with the process. Its name must end with
+    /// `_total`.
     pub fn counter(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         debug_assert!(name.ends_with("_total"), "{name}");
         let mut counter = Counter::default();
@@ -32,7 +33,7 @@ impl Metrics {
         self.add(name, help, MetricType::COUNTER, metric);
     }
 
-    /// Adds a gauge: the current value of a number.
+    /// Adds a gauge, which shows the current value of a number.
     pub fn gauge(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         let mut gauge = Gauge::default();
         gauge.set_value(value);
@@ -72,10 +73,10 @@ impl Metrics {
         self.0[at].mut_metric().push(metric);
     }
 
-    /// Returns all families in the text format, each once, after its help and type.
+    /// Returns all families in the text format, each one after its help text and type.
     ///
     /// # Panics
-    /// Panics if a family has no name or no metric, which the functions above prevent.
+    /// Panics if a family has no name or no metric, which the functions above exclude.
     pub fn text(&self) -> String {
         TextEncoder::new().encode_to_string(&self.0).expect("every family has a name and a metric")
     }
@@ -91,8 +92,8 @@ fn pairs(labels: Labels<'_>) -> Vec<LabelPair> {
     labels.iter().map(pair).collect()
 }
 
-/// Converts a reading of a drive to metrics. Counters of layers start when the drive was new, which with an image may be before
-/// the process started.
+/// Converts a reading of a drive to metrics. Counters of layers start when the drive was new; with an image, this may
+/// be before the process started.
 pub fn drive_metrics(reading: &Reading) -> Metrics {
     let mut metrics = Metrics::default();
     metrics.gauge("wearwell_build_info", "The version of Wearwell.", &[("version", &reading.version)], 1.0);

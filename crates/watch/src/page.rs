@@ -1,4 +1,4 @@
-//! HTML page of a live drive: figures of the reports, and a script that updates them.
+//! HTML page of a live drive: the figures of run reports, and a script that updates them.
 
 use crate::history::Sample;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Access check: admits requests from this machine only, and none on behalf of another site.
+//! Access check, which admits requests only from this machine, and none on behalf of another site.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
-/// Loopback host names. The check excludes foreign domains that resolve to this machine.
+/// Host names of loopback. Names of other domains that resolve to this machine are refused.
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Content security policy: pages load nothing from elsewhere and cannot be framed.
+/// Content security policy: pages load nothing from other hosts, and other pages cannot show them in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
     frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -18,8 +18,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 pub enum Names {
     /// Loopback name with this port.
     Port(u16),
-    /// Loopback name with any port or none, for a Unix-domain socket: access to the socket is controlled by its permissions, and
-    /// a proxy has a port of its own.
+    /// Loopback name with any port or none, for a Unix-domain socket: the permissions of the socket control the
+    /// access, and a proxy listens at a different port.
     Socket,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn with_guard(routes: Router, names: Names) -> Router {
     routes.layer(middleware::from_fn_with_state(names, admit))
 }
 
-/// Admits requests addressed to this server that come from no page or from a page of this server.
+/// Admits requests that are addressed to this server and come from no page or from a page of this server.
 async fn admit(State(names): State<Names>, request: Request, next: Next) -> Response {
     if !is_addressed_to_server(request.headers(), names) {
         return (StatusCode::FORBIDDEN, "answers on loopback, to itself\n").into_response();
@@ -44,7 +44,7 @@ async fn admit(State(names): State<Names>, request: Request, next: Next) -> Resp
     response
 }
 
-/// True if the host header names this server, and the origin header, if present, does too.
+/// True if the host header names this server and the origin header, if present, does so, too.
 fn is_addressed_to_server(headers: &HeaderMap, names: Names) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).is_some_and(|host| names.has(host));

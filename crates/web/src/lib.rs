@@ -1,8 +1,8 @@
 //! HTTP server for pages that are accessible from this machine only.
 //!
-//! A page of another site can make a browser send requests to local servers. So the `guard` admits only requests to loopback
-//! names that come from this server's own pages or from no page. It also restricts the pages: they may send requests to this
-//! server only.
+//! A page of another site can make a browser send requests to local servers. Therefore the `guard` admits only
+//! requests to loopback names that come from pages of this server or from no page. It also restricts the pages, which
+//! may send requests only to this server.
 
 mod guard;
 
@@ -15,10 +15,10 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-/// Size limit of a request body in bytes.
+/// Maximum size of a request body in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Interval of calls to `should_continue`, and time limit of the shutdown.
+/// Interval between calls of `should_continue`, and time limit for the shutdown.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Listening socket.

@@ -1,4 +1,4 @@
-//! Figure 8 of the CAGC paper: pages of four files, cleaned with and without deduplication.
+//! Figure 8 of the CAGC paper: the pages of four files are cleaned with and without deduplication.
 
 use super::Lesson;
 use crate::director::{Director, Medium};
@@ -35,24 +35,24 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Contents of the files, one letter per page.
+/// Content of the files, with one letter for each page.
 const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 
-/// Files that are deleted.
+/// Numbers of the files that are deleted.
 const DELETED: [usize; 2] = [1, 3];
 
 const PAGES_PER_BLOCK: u32 = 6;
 
-/// Pages of files per block; the other two pages are invalid when the block is cleaned.
+/// Number of pages of files per block; the other two pages of a block are invalid when it is cleaned.
 const VALID_PAGES_PER_BLOCK: u32 = 4;
 
-/// Page whose versions fill blocks until erased blocks run low.
+/// Logical page that is overwritten until erased blocks run low.
 const FILLER: u32 = 18;
 
-/// Appearance of pages, keyed by page number in the store, which stands for the content.
+/// Appearance of pages by page number in the store, which identifies the content.
 type Appearances = Arc<Mutex<HashMap<Lpn, Cell>>>;
 
-/// Victim policy that selects the blocks of the figure in order.
+/// Victim policy that selects the blocks of the figure in the given order.
 struct ScriptedVictims(VecDeque<u32>);
 
 impl VictimPolicy for ScriptedVictims {
@@ -61,7 +61,7 @@ impl VictimPolicy for ScriptedVictims {
     }
 }
 
-/// Drive of the figure.
+/// One of the two drives of the figure.
 struct Drive {
     layer: BoxedLayer<ContentId>,
     sharing: Option<SharedTables>,
@@ -91,7 +91,7 @@ impl Drive {
         let flash = RecordingNand::new(nand, Journal::paused()).with_watcher(Some(watch.recorder(number)));
         let log = BoxedLog {
             config: StoreConfig::new(logical_pages, reclaim, Seed(1)),
-            // The first five blocks hold only overwritten pages; the files are in blocks 5 to 7.
+            // The first five blocks contain only overwritten pages; the files are in blocks 5 to 7.
             victim: Box::new(ScriptedVictims([7, 5, 6].into())),
             placement,
             levelling: None,
@@ -121,7 +121,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Returns the stored pages of files with their reference counts: unshared and shared.
+    /// Returns the stored pages of files with their reference counts: first the unshared pages, then the shared ones.
     fn stored(&self) -> Option<[Vec<Cell>; 2]> {
         let sharing = self.sharing.as_ref()?;
         let appearances = self.appearances.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +141,7 @@ impl Drive {
     }
 }
 
-/// Returns the logical page of a file's page: four per block of six.
+/// Returns the logical page of the page `at` of the files: of each six pages of a block, four belong to files.
 fn page_of(at: u32) -> Lpn {
     Lpn(at / VALID_PAGES_PER_BLOCK * PAGES_PER_BLOCK + at % VALID_PAGES_PER_BLOCK)
 }
@@ -160,7 +160,7 @@ fn letter_cell(letter: char) -> Cell {
     Cell { label: letter.to_string(), group: u32::from(letter) - u32::from('A'), cause: 0 }
 }
 
-/// Both drives while they are filmed.
+/// Both drives during the filming.
 struct FilmedDrives {
     drives: Vec<Drive>,
     watch: EventLog,
@@ -209,8 +209,8 @@ impl FilmedDrives {
         Ok(())
     }
 
-    /// Overwrites the filler until erased blocks run low, then writes the files; two pages of each block become invalid
-    /// at once.
+    /// Overwrites the filler page until erased blocks run low, then writes the files; two pages of each block become
+    /// invalid immediately.
     fn write_files(&mut self) -> Result<usize, Failure> {
         for version in 0..30 {
             self.for_each_drive(|drive| {
@@ -286,8 +286,9 @@ mod tests {
                 }
             }
         }
-        // The paper writes 12 and 7 pages. Its "2 flash block erase operations" and 1 are the blocks that the deletion
-        // leaves with invalid pages. The freed 6 and 11 pages are the 18 pages of three blocks minus the moved pages.
+        // The paper writes 12 and 7 pages. The numbers of its "2 flash block erase operations" and 1 are those of the
+        // blocks that the deletion leaves with invalid pages. The freed 6 and 11 pages are the 18 pages of three
+        // blocks minus the moved pages.
         assert_eq!((moved, erased), ([12, 7], [3, 3]));
         assert_eq!(invalidated.map(|blocks| blocks.len()), [2, 1]);
         let valid = |at: usize| {

@@ -37,7 +37,7 @@ fn film() -> Result<Film, Failure> {
     Ok(played.film())
 }
 
-/// Store while it is filmed.
+/// Validity store during the filming.
 struct FilmedGecko {
     gecko: Gecko,
     flash: MemoryFlash,
@@ -47,14 +47,14 @@ struct FilmedGecko {
 
 impl FilmedGecko {
     fn new() -> Result<FilmedGecko, Failure> {
-        // 18 bytes hold four entries, each with a key of 32 bits and 4 bits of the bitmap.
+        // A page of 18 bytes holds four entries, each with a key of 32 bits and 4 bits of the bitmap.
         let config = GeckoConfig { multiway: false, ..GeckoConfig::new(BLOCKS, PAGES_PER_BLOCK, 18) };
         let first = Frame { text: "Nothing is invalid.".to_owned(), ops: Vec::new() };
         let (gecko, random) = (Gecko::new(config)?, Seed(1).derive("gecko").random());
         Ok(FilmedGecko { gecko, flash: MemoryFlash::new(), random, frames: vec![first] })
     }
 
-    /// Invalidates a page, or now and then erases or queries a block, and shows the effects.
+    /// Invalidates a page, or sometimes erases or queries a block, and shows the effects.
     fn update(&mut self, number: u32) -> Result<(), Failure> {
         let (before, writes, reads) = (self.gecko.report(), self.flash.appends(), self.flash.reads());
         let runs: Vec<(u32, u64)> = self.gecko.runs().collect();
@@ -95,7 +95,7 @@ impl FilmedGecko {
         Ok(())
     }
 
-    /// Queries the invalid pages of a block, as cleaning does.
+    /// Queries which pages of a block are invalid, as cleaning does.
     fn query_block(&mut self, block: u32) -> Result<(), Failure> {
         let (mut invalid, reads) = (PageSet::new(PAGES_PER_BLOCK), self.flash.reads());
         self.gecko.query(BlockId(block), &mut invalid, &mut self.flash)?;
@@ -112,7 +112,7 @@ impl FilmedGecko {
         Ok(())
     }
 
-    /// Adds a frame with the current content of the store.
+    /// Adds a frame with the current content of the validity store.
     fn show(&mut self, text: String) {
         let mut rows = vec![Vec::new(); DRAWN_LEVELS + 1];
         let runs = self.gecko.entries(&self.flash);
@@ -168,7 +168,7 @@ mod tests {
                 expected.remove(&numbers[0]);
             }
             merges += u32::from(frame.text.contains("merged"));
-            // From the newest row to the oldest, in the order of a query.
+            // The rows are visited from the newest to the oldest, in the order of a query.
             let mut drawn = BTreeMap::<u32, ([bool; PAGES_PER_BLOCK as usize], bool)>::new();
             for op in &frame.ops {
                 let Op::Row { cells, .. } = op else { panic!("{op:?}") };

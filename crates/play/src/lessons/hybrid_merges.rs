@@ -41,11 +41,13 @@ kind = "uniform"
 
 fn film() -> Result<Film, Failure> {
     let filled = (0..4).fold(WriteScript::new(), |script, block| script.write(block * 8, 8));
-    // Fills the log block of the second logical block in order.
+    // First, the log block of the second logical block is filled in order.
     let switched = filled.write(8, 8);
-    // Starts the log block of the third logical block in order; it is merged when the fourth needs a log block.
+    // Then, the log block of the third logical block is started in order; it is merged when the fourth logical block
+    // needs a log block.
     let partly = switched.write(16, 3).write(0, 1).write(24, 1);
-    // Writes the log block of the first logical block in random order; it is merged when the second needs a log block.
+    // Finally, the log block of the first logical block is written in random order; it is merged when the second
+    // logical block needs a log block.
     [5, 2, 5, 28, 26, 9].into_iter().fold(partly, |script, page| script.write(page, 1)).film(DRIVE)
 }
 
@@ -64,7 +66,7 @@ mod tests {
         let moves: Vec<usize> = film.frames.iter().map(moved).filter(|moved| *moved > 0).collect();
         assert_eq!(moves, [5, 8]);
         let erases = film.frames.iter().flat_map(|frame| &frame.ops);
-        // The old data blocks of all three merges, and the log block of the last.
+        // The erased blocks are the old data blocks of all three merges, and the log block of the last merge.
         assert_eq!(erases.filter(|op| matches!(op, Op::Erase { .. })).count(), 4);
         let merge = film.frames.iter().filter(|frame| frame.text.contains("merges blocks"));
         assert_eq!(merge.count(), 1, "only the full one gathers pages of several blocks");

@@ -1,4 +1,4 @@
-//! Figure 3 of the log-on-log paper: a segment of the upper log lies on two blocks of the lower one.
+//! Figure 3 of the log-on-log paper: a segment of the upper log is on two blocks of the lower log.
 
 use super::Lesson;
 use super::script::{SMALL_DRIVE, WriteScript};
@@ -19,7 +19,7 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Log of ten segments of 6 pages.
+/// Upper log with ten segments of 6 pages.
 const LOG: &str = r#"
 [[log]]
 name = "file system"
@@ -32,17 +32,17 @@ free_blocks_low = 1
 /// Pages per segment.
 const SEGMENT_PAGES: u32 = 6;
 
-/// Number of files, of one segment each.
+/// Number of files, each of which has the size of a segment.
 const FILES: u32 = 7;
 
-/// Order in which whole files are rewritten, three times over: file 0 is every other write.
+/// Order in which whole files are rewritten, three times; every other write is of file 0.
 const REWRITE_ORDER: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
 
 fn film() -> Result<Film, Failure> {
     write_script(FILES, SEGMENT_PAGES).film(&[SMALL_DRIVE, LOG].concat())
 }
 
-/// Writes the files in order, then rewrites files, each in one request of a segment.
+/// Writes the files in order, then rewrites files; each file is written in one request of a segment's size.
 fn write_script(files: u32, segment: u32) -> WriteScript {
     let rewrites =
         REWRITE_ORDER.iter().copied().cycle().take(3 * REWRITE_ORDER.len()).filter(|file| *file < files);

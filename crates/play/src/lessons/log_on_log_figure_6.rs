@@ -30,13 +30,13 @@ free_blocks_low = 1
 trim = false
 "#;
 
-/// Number of pages of the file system.
+/// Number of pages in the file system.
 const PAGES: u32 = 36;
 
 /// Number of pages that are overwritten.
 const UPDATES: u32 = 130;
 
-/// Writes all pages in order, then overwrites single pages at random.
+/// Writes all pages in order, then overwrites randomly chosen pages one by one.
 fn film() -> Result<Film, Failure> {
     let script = (0..PAGES / 6).fold(WriteScript::new(), |script, segment| script.write(segment * 6, 6));
     let mut random = Seed(1).derive("updates").random();
@@ -71,7 +71,7 @@ mod tests {
                     }
                     Op::Erase { panel: 1, block, .. } => moved.retain(|(own, _)| own != block),
                     Op::Write { panel: 0, cell, .. } if cell.cause == 1 => {
-                        // Position in the file system, by the drive's page number.
+                        // The position in the file system is found by the page number on the drive.
                         let at = state.panels[0].pages.iter().position(|page| {
                             page.status == crate::state::PageStatus::Valid && page.cell.label == cell.label
                         });

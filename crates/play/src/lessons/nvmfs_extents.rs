@@ -1,4 +1,4 @@
-//! Figures 2 to 4 of the NVMFS paper: lists of the NVRAM, and extents of the SSD.
+//! Figures 2 to 4 of the NVMFS paper: the lists on the NVRAM, and the extents of the SSD.
 
 use super::Lesson;
 use crate::film::{Cell, Film, Frame, Op, Panel, PanelContent};
@@ -35,7 +35,7 @@ const EXTENTS: u64 = 16;
 const NVRAM_BYTES: usize = 4 << 20;
 const FILES: u32 = 4;
 const BLOCKS_OF_FILE: u32 = 320;
-/// Blocks per write.
+/// Number of blocks per write.
 const BURST: u32 = 16;
 const WRITES: u32 = 420;
 /// Maximum number of blocks drawn per list.
@@ -44,14 +44,14 @@ const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 0 };
 
 type Requests = Arc<Mutex<Vec<BlockRequest>>>;
 
-/// File system while it is filmed.
+/// File system during the filming.
 struct FilmedNvmfs {
     fs: Nvmfs<PlainNvram, RecordingSsd<MemorySsd>>,
     requests: Requests,
     files: Vec<Ino>,
     random: Random,
     frames: Vec<Frame>,
-    /// Valid blocks of the SSD in the film.
+    /// Valid blocks of the SSD according to the film.
     valid: BTreeMap<u64, FileBlock>,
 }
 
@@ -94,7 +94,7 @@ impl FilmedNvmfs {
     /// Writes a burst of blocks and shows the effects.
     fn write(&mut self, number: u32) -> Result<(), Failure> {
         let bursts = u64::from(BLOCKS_OF_FILE / BURST);
-        // First writes every file completely, then random bursts, mostly in the first file.
+        // At first every file is written completely, then random bursts are written, mostly in the first file.
         let (file, burst) = match u64::from(number) {
             number if number < bursts * u64::from(FILES) => ((number / bursts) as usize, number % bursts),
             _ => {
@@ -122,7 +122,7 @@ impl FilmedNvmfs {
         Ok(())
     }
 
-    /// Invalidates blocks in the film that are no longer valid on the SSD and for which `filter` returns true.
+    /// Invalidates those blocks in the film that are no longer valid on the SSD and for which `filter` returns true.
     fn invalidate_blocks(
         &mut self,
         block_map: &BlockMap,
@@ -223,7 +223,7 @@ impl FilmedNvmfs {
         }
     }
 
-    /// Shows the lists in the latest frame.
+    /// Shows the current lists in the latest frame.
     fn show_lists(&mut self, block_map: &BlockMap) {
         let cells = |blocks: &[FileBlock]| -> Vec<Cell> {
             let of =
@@ -260,7 +260,7 @@ impl FilmedNvmfs {
     }
 }
 
-/// Returns the extent of a block, and the position in the extent.
+/// Returns the extent of a block, and the position of the block in the extent.
 fn extent_and_page(block: u64) -> (u32, u32) {
     ((block / EXTENT_BLOCKS) as u32, (block % EXTENT_BLOCKS) as u32)
 }
@@ -287,7 +287,8 @@ mod tests {
         let trimmed = ops().filter(|op| matches!(op, Op::Erase { .. })).count() as u64;
         assert_eq!(written, counts.ssd_written_blocks);
         assert_eq!(trimmed * EXTENT_BLOCKS, counts.trimmed_blocks);
-        // Random writes of 16 blocks reach the SSD in writes of 128 blocks, and fewer blocks than were written.
+        // Random writes of 16 blocks reach the SSD in writes of 128 blocks, and fewer blocks are written to the SSD
+        // than to the files.
         assert_eq!(counts.ssd_written_blocks, counts.ssd_writes * EXTENT_BLOCKS);
         assert!(counts.ssd_written_blocks < counts.written_blocks, "{counts:?}");
         assert!(counts.recycled_extents >= 2 && counts.write_hits > 500, "{counts:?}");

@@ -1,4 +1,4 @@
-//! Scripts: host requests of a lesson.
+//! Scripts of host requests for lessons.
 
 use crate::film::Film;
 use crate::scenario::{FilmRange, MAX_STEPS};
@@ -28,7 +28,8 @@ fill = "none"
 kind = "uniform"
 "#;
 
-/// Sequence of requests, each with its first page and number of pages. Flushes follow the last request.
+/// Sequence of requests, each with its first page and number of pages. After the last request, the script continues
+/// with flushes.
 pub struct WriteScript(VecDeque<(Op, u32, u32)>);
 
 impl WriteScript {

@@ -30,7 +30,7 @@ fn page_data(mut value: Value) -> Result<Value, String> {
         }
     }
     check_all(&value, "skipped", &[("description", Text), ("reason", Text)])?;
-    // Skipped changes are the longest list and the least informative.
+    // The list of skipped changes is the longest and the least informative.
     let size = value.to_string().len();
     if size > MAX_KIND_BYTES {
         let skipped = value["skipped"].take();

@@ -1,8 +1,8 @@
 //! Kinds of documents, one per file.
 //!
 //! To add a kind, write `kinds/<name>.rs` with a [`Kind`] named `KIND`, and `assets/kinds/<name>.js` with a
-//! `KINDS.<name>` that draws a section. Add its `mod` and its line in [`KINDS`]. If a command writes the kind,
-//! `Document::read` recognises that command's JSON.
+//! `KINDS.<name>` that draws a section. Add its `mod` line, and its line in [`KINDS`]. If a command writes documents
+//! of the kind, `Document::read` recognises the JSON of that command.
 
 mod advice;
 mod limit;
@@ -14,7 +14,7 @@ mod theory;
 
 use serde_json::Value;
 
-/// All kinds; a value is of the first kind that recognises it.
+/// All kinds. The kind of a value is the first one that recognises it.
 pub static KINDS: &[Kind] =
     &[run::KIND, power::KIND, theory::KIND, limit::KIND, sweep::KIND, advice::KIND, reproduction::KIND];
 
@@ -25,13 +25,13 @@ pub struct Kind {
     pub name: &'static str,
     /// Name of the kind in messages.
     pub title: &'static str,
-    /// Command that writes it.
+    /// Command that writes documents of this kind.
     pub command: &'static str,
-    /// Returns true if a value is of this kind, complete or damaged.
+    /// Returns true if a value is a document of this kind, complete or damaged.
     pub matches: fn(&Value) -> bool,
     /// Returns the data for the page, or a description of the damage.
     pub page_data: fn(Value) -> Result<Value, String>,
-    /// Scripts that draw it.
+    /// Scripts that draw documents of this kind.
     pub scripts: &'static [&'static str],
 }
 
@@ -48,9 +48,9 @@ enum FieldType {
     Bool,
     List,
     Object,
-    /// Number, or null for none.
+    /// Number, or null if there is no value.
     OptionalNumber,
-    /// Text, or null for none.
+    /// Text, or null if there is no value.
     OptionalText,
 }
 
@@ -80,7 +80,7 @@ impl FieldType {
     }
 }
 
-/// Refuses a value with a field of the wrong type; `parent_path` is the path of the value.
+/// Returns an error if a field of `value` has the wrong type; `parent_path` is the path of the value.
 fn check(value: &Value, parent_path: &str, fields: &[(&str, FieldType)]) -> Result<(), String> {
     for (name, form) in fields {
         let path = if parent_path.is_empty() { (*name).to_owned() } else { format!("{parent_path}.{name}") };
@@ -101,7 +101,7 @@ fn check_all(value: &Value, list: &str, fields: &[(&str, FieldType)]) -> Result<
     items.iter().enumerate().try_for_each(|(at, item)| check(item, &format!("{list}[{at}]"), fields))
 }
 
-/// Formats a value for an error.
+/// Formats a value for an error message.
 fn excerpt(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(40) {

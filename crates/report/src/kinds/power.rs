@@ -1,4 +1,4 @@
-//! Power cuts at every operation of a drive. The result of a single run contains its own power cuts.
+//! Power cuts at every operation of a drive. The power cuts of a single run are part of the run's result.
 
 use super::FieldType::{List, Number, OptionalNumber, Text};
 use super::{Kind, check, check_all, has_keys};

@@ -6,7 +6,8 @@ use crate::MAX_KIND_BYTES;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Output of `reproduction`, record of an item, or rows of claims as printed by the command.
+/// Kind of these values: the output of `reproduction`, the record of an item, or rows of claims as the command prints
+/// them.
 pub const KIND: Kind = Kind {
     name: "reproduction",
     title: "record of items",
@@ -23,7 +24,7 @@ pub const KIND: Kind = Kind {
 
 /// Name of the record in an item's folder.
 const RECORD: &str = "item.json";
-/// Maximum number of rows of a table on the page; the file has all rows.
+/// Maximum number of rows of a table on the page; the file of the table has all rows.
 const MAX_ROWS: usize = 40;
 
 const CLAIM: [(&str, super::FieldType); 7] = [
@@ -52,7 +53,7 @@ fn page_data(value: Value) -> Result<Value, String> {
     Ok(data)
 }
 
-/// Converts rows of claims to records.
+/// Converts rows of claims to records of items.
 fn records_of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     let mut records: Vec<Value> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -69,11 +70,11 @@ fn records_of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     Ok(records)
 }
 
-/// Adds to records the plots and tables of their folders, as many as fit on a page.
+/// Adds plots and tables from the folders of the records, as many as fit on a page.
 ///
 /// # Errors
 ///
-/// Returns an error for unreadable files.
+/// Returns an error if a file cannot be read.
 pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
     let (mut plots, mut tables, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut remaining_bytes = MAX_KIND_BYTES;
@@ -81,7 +82,7 @@ pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, St
         let item = record["item"].as_str().unwrap_or_default();
         for name in files(folder, "svg")? {
             let svg = read(&folder.join(&name))?;
-            // Size in the page, with escaped quotes.
+            // The size in the page includes escapes of quotes.
             let size = json!(svg).to_string().len();
             if size > remaining_bytes {
                 left_out.push(format!("{item}/{name}"));
@@ -109,7 +110,7 @@ pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, St
     Ok(json!({ "records": records, "plots": plots, "tables": tables, "left_out": left_out }))
 }
 
-/// Reads the items in a folder: its own item, or those of one paper or of all papers.
+/// Reads the items in a folder: the item of the folder itself, or the items of one paper or of all papers.
 pub fn in_folder(folder: &Path) -> Result<Value, String> {
     let mut found = Vec::new();
     walk(folder, 2, &mut found)?;
@@ -143,7 +144,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Str
     folders.iter().try_for_each(|folder| walk(folder, depth - 1, found))
 }
 
-/// Returns the sorted names of a folder's files with this extension; none without a folder.
+/// Returns the sorted names of the files in a folder that have this extension; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Result<Vec<String>, String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
     let paths = entries.flatten().map(|entry| entry.path());

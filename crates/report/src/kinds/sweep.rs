@@ -5,7 +5,7 @@ use super::{Kind, check, excerpt, has_keys};
 use crate::MAX_KIND_BYTES;
 use serde_json::{Map, Value, json};
 
-/// List of rows as in `--output`, or an object with `axes`, `rows` and further fields.
+/// Kind of these values: a list of rows as in `--output`, or an object with `axes`, `rows` and further fields.
 pub const KIND: Kind = Kind {
     name: "sweep",
     title: "table of a sweep",
@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
     scripts: &[include_str!("../../assets/kinds/sweep.js")],
 };
 
-/// Maximum length of a text in a row, such as warnings, in characters.
+/// Maximum number of characters of a text in a row, such as a warning.
 const MAX_CHARS: usize = 1000;
 
 fn page_data(value: Value) -> Result<Value, String> {
@@ -74,8 +74,8 @@ fn checked_axes(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// Guesses the varied columns of a table without axes. Keys of a scenario contain a dot after their table; of other
-/// columns only percentiles contain one. Without any such key, the seed was varied.
+/// Guesses the varied columns of a table without axes. Keys of a scenario contain a dot after the name of their
+/// table; among other columns, only percentiles contain a dot. If there is no such key, the seed was varied.
 pub fn guess_axes(rows: &[&Map<String, Value>]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let is_percentile = |name: &str| {

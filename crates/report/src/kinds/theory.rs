@@ -13,10 +13,10 @@ pub const KIND: Kind = Kind {
     scripts: &[include_str!("../../assets/kinds/theory.js")],
 };
 
-/// Maximum number of points of a figure.
+/// Maximum number of points in a figure.
 const MAX_POINTS: usize = 1000;
 
-/// Lists with a number for each number of valid pages, or for each class.
+/// Lists with one number per number of valid pages, or per class.
 const DISTRIBUTIONS: [&str; 3] = ["valid_pages", "victim_valid_pages", "moved_shares"];
 
 fn page_data(mut value: Value) -> Result<Value, String> {
@@ -56,7 +56,7 @@ fn thin(list: &mut Value) {
     });
 }
 
-/// Sums groups of neighbouring fractions if there are many; `<name>_width` is the size of a group.
+/// Sums groups of neighbouring fractions if there are many fractions; `<name>_width` is the size of a group.
 fn merge_fractions(value: &mut Value, name: &str) {
     let Some(shares) = value.get(name).and_then(Value::as_array) else { return };
     let width = shares.len().div_ceil(MAX_POINTS).max(1);

@@ -110,7 +110,8 @@ fn concurrent_compactions_lose_no_runs() {
     for meanwhile in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        // The third and fourth run share a file, as they would again if a file before the second existed.
+        // The third and the fourth run share a file, as they would again if there were a file before that of the
+        // second run.
         fill_store(path, &sorted[2..4]);
         compact(path).unwrap();
         fill_store(path, &sorted[1..2]);
@@ -132,7 +133,7 @@ fn concurrent_compactions_lose_no_runs() {
 
 #[test]
 fn choice_between_copies_is_stable_at_every_step() {
-    // Two sweeps made the same run; one of them lists more of its settings.
+    // Two sweeps executed the same run; one of them lists more of its settings.
     let one = &points()[0];
     let mut settings = one.settings.clone();
     settings.insert("seed".to_owned(), 1.into());

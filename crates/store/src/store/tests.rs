@@ -113,7 +113,7 @@ fn damaged_files_are_reported_and_their_runs_repeated() {
     let mut bytes = fs::read(folder.path().join(&all[2])).unwrap();
     bytes[100] ^= 1;
     fs::write(folder.path().join(&all[2]), bytes).unwrap();
-    // A foreign file, and an unfinished file as left by a power failure.
+    // The folder contains a file of another program, and an unfinished file as a power failure leaves it.
     fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
     fs::write(folder.path().join(".wearwell-x.tmp"), b"PAR1").unwrap();
     fs::write(folder.path().join("notes.txt"), b"mine").unwrap();
@@ -300,7 +300,7 @@ fn corrupt_footer_bytes_never_panic() {
     let valid_file = file_with_one_run();
     for offset in valid_file.len() * 3 / 4..valid_file.len() {
         let mut bytes = valid_file.to_vec();
-        // An odd value, as negative numbers have there.
+        // The value is odd, which encodes a negative number.
         bytes[offset] = 133;
         let entries: Result<Vec<StoredRow>, _> = parse(bytes.into());
         assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() <= 1000), "byte {offset}");
@@ -310,7 +310,7 @@ fn corrupt_footer_bytes_never_panic() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A damaged file can be named after its content: reading it fails or succeeds, but never panics.
+    /// A damaged file may have a name that matches its content: reading it fails or succeeds, but never panics.
     #[test]
     fn hostile_files_never_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

@@ -1,11 +1,11 @@
-//! State of `top`, and its changes by keys.
+//! State of `top`, and how keys change it.
 
 use super::view::View;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wearwell_serve::RequestReading;
 
-/// Maximum number of values of write amplification kept for the chart.
+/// Maximum number of values of write amplification that the chart shows.
 const MAX_POINTS: usize = 512;
 
 /// Shortest and longest interval between two readings.
@@ -14,11 +14,11 @@ const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::f
 /// Sort order of the table of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// From the top of the stack to the flash.
+    /// By layer, from the top of the stack to the flash.
     Stack,
-    /// By pages, descending.
+    /// By pages written, descending.
     Pages,
-    /// By recent pages, descending.
+    /// By pages written since the previous reading, descending.
     Recent,
 }
 
@@ -60,13 +60,13 @@ pub struct Line {
     pub layer: String,
     /// Cause of the writes.
     pub cause: String,
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u64,
-    /// Pages written per host page, or `None` without host writes.
+    /// Pages written per host page; `None` without host writes.
     pub ratio: Option<f64>,
     /// Pages written per host page since the previous reading.
     pub recent: Option<f64>,
-    /// Fraction of the layer's writes.
+    /// Fraction of all writes of the layer.
     pub share: f64,
 }
 
@@ -75,13 +75,13 @@ pub struct Line {
 pub struct Rate {
     /// Kind of request.
     pub operation: String,
-    /// Requests since the beginning.
+    /// Number of requests since the device was opened.
     pub total: u64,
-    /// Requests a second.
+    /// Requests per second.
     pub requests: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: f64,
-    /// Statistics since the previous reading, or of all requests if there were none since.
+    /// Statistics since the previous reading; if there were no requests since then, statistics of all requests.
     pub latest: RequestReading,
 }
 
@@ -100,7 +100,7 @@ impl App {
         }
     }
 
-    /// Takes a reading, or the error of a failed one, of this time.
+    /// Adds a reading, or the error of a failed one; `at` is its time.
     pub fn add_reading(&mut self, at: Instant, read: Result<View, String>) {
         if self.is_paused {
             return;
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// Handles a key. Unknown keys do nothing.
+    /// Handles a key; an unknown key has no effect.
     pub fn key(&mut self, key: char) {
         match key {
             'q' => self.has_ended = true,
@@ -161,7 +161,7 @@ impl App {
         self.current.as_ref().map(|(_, view)| view)
     }
 
-    /// Returns the seconds between the last two views, and both views.
+    /// Returns the number of seconds between the last two views, and both views.
     fn span(&self) -> Option<(f64, &View, &View)> {
         let ((before, old), (now, new)) = (self.previous.as_ref()?, self.current.as_ref()?);
         let seconds = now.duration_since(*before).as_secs_f64();
@@ -180,7 +180,7 @@ impl App {
         ratio(new.programs.saturating_sub(old.programs), new.host_pages.saturating_sub(old.host_pages))
     }
 
-    /// Returns the recent write amplification at each of the readings so far, oldest first.
+    /// Returns the recent write amplification at each reading so far, oldest first.
     pub fn amplifications(&self) -> impl ExactSizeIterator<Item = f64> {
         self.amplifications.iter().copied()
     }
@@ -280,7 +280,7 @@ mod tests {
         let lines = app.lines();
         assert_eq!((lines[1].ratio, lines[1].recent), (Some(1.75), Some(3.0)));
         assert_eq!(app.amplifications().collect::<Vec<_>>(), [4.0]);
-        // No writes since the previous reading.
+        // There were no writes since the previous reading.
         app.add_reading(at + Duration::from_secs(3), Ok(view(200, 350)));
         assert_eq!(app.recent(), None);
     }

@@ -8,7 +8,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
-/// Colours of causes, by Okabe and Ito as on the pages; they can be told apart with colour blindness.
+/// Colours of causes, as on the pages, chosen by Okabe and Ito so that people with colour blindness can distinguish
+/// them.
 const COLOURS: [(&str, Color); 7] = [
     ("host", Color::Rgb(86, 180, 233)),
     ("cleaning", Color::Rgb(230, 159, 0)),
@@ -19,10 +20,10 @@ const COLOURS: [(&str, Color); 7] = [
     ("dedup", Color::Rgb(200, 200, 200)),
 ];
 
-/// Cells of the wear map, from least to most worn.
+/// Characters of the wear map, from least to most worn.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// Width of the bar for a fraction.
+/// Width in characters of the bar for a fraction.
 const BAR: usize = 12;
 
 /// Draws the whole screen.
@@ -154,7 +155,7 @@ fn blocks(app: &App, view: &View) -> Paragraph<'static> {
     Paragraph::new(lines).block(Block::bordered().title(" blocks "))
 }
 
-/// Draws the wear map: row by row, in the order of the blocks.
+/// Draws the wear map, row by row, in the order of the blocks.
 fn wear(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let Some(Wear { map, .. }) = view.wear.as_ref().filter(|wear| !wear.map.is_empty()) else { return };
     let block = Block::bordered();
@@ -193,7 +194,7 @@ fn amplification_chart(frame: &mut Frame<'_>, area: Rect, app: &App) {
     );
 }
 
-/// Formats a number with up to three significant digits and a letter for thousands.
+/// Formats a number with up to three significant digits, and a letter for the power of 1,000.
 fn short(value: f64) -> String {
     const LETTERS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
     let (mut value, mut at) = (value, 0);

@@ -14,18 +14,19 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Longest delay before a key is handled.
+/// Maximum delay before a key is handled.
 const KEY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Function that takes a reading.
 pub type ReadView = Box<dyn FnMut() -> Result<View, String> + Send>;
 
-/// Reading or its error, with its time.
+/// Time of a reading, and the reading or its error.
 type TimedReading = (Instant, Result<View, String>);
 
-/// Shows the results of `read` in this process's terminal, until the user quits or `should_continue` returns false.
+/// Shows the results of `read` in the terminal of this process, until the user quits or `should_continue` returns
+/// false.
 ///
-/// A separate thread calls `read`, so that keys are handled even while it is slow.
+/// A separate thread calls `read`, so that keys are handled even while `read` is slow.
 ///
 /// # Errors
 /// Fails if the terminal cannot be drawn on.
@@ -33,7 +34,7 @@ pub fn show(read: ReadView, interval: Duration, should_continue: impl Fn() -> bo
     let mut app = App::new(interval);
     let (request, requests) = channel();
     let (results, readings) = channel();
-    // The thread ends with the channels, after the reading in progress.
+    // The thread ends after the reading in progress, when the channels are closed.
     std::thread::Builder::new()
         .name("top".into())
         .spawn(move || serve_readings(read, &requests, &results))?;
@@ -43,7 +44,7 @@ pub fn show(read: ReadView, interval: Duration, should_continue: impl Fn() -> bo
     shown
 }
 
-/// Takes a reading for each message in `requests`.
+/// Takes a reading for each message from `requests`.
 fn serve_readings(mut read: ReadView, requests: &Receiver<()>, results: &Sender<TimedReading>) {
     while requests.recv().is_ok() {
         let view = read();
@@ -90,8 +91,8 @@ fn run_loop(
     Ok(())
 }
 
-/// Returns the screen as text, `columns` wide, for callers without a terminal. It shows the change between two readings that are
-/// `interval` apart.
+/// Returns the screen as text, `columns` characters wide, for callers without a terminal. It shows the change between
+/// two readings, which are taken `interval` apart.
 ///
 /// # Errors
 /// Fails if a reading fails.

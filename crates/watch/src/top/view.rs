@@ -9,25 +9,25 @@ use wearwell_serve::{Reading, RequestReading};
 pub struct View {
     /// Name of the drive or file system.
     pub title: String,
-    /// Reason why it accepts no more writes, if it is dead.
+    /// Reason why the drive or file system accepts no writes, if it is at its end of life.
     pub failure: Option<String>,
-    /// Writes of each layer to the layer below, top layer first, by cause.
+    /// Writes of each layer to the layer below, by cause; the top layer comes first.
     pub writes: Vec<Writes>,
-    /// Pages written by the host.
+    /// Number of pages written by the host.
     pub host_pages: u64,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u64,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub programs: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Erased blocks available for writes, by layer.
+    /// Number of erased blocks available for writes, by layer.
     pub free: Vec<(String, u64)>,
-    /// Erase counts of the blocks, if known.
+    /// Erase counts of the blocks, if they are known.
     pub wear: Option<Wear>,
     /// Statistics of requests, by kind.
     pub requests: BTreeMap<String, RequestReading>,
-    /// Further facts: name and value.
+    /// Further facts, each with its name and value.
     pub facts: Vec<(String, String)>,
 }
 
@@ -38,22 +38,22 @@ pub struct Writes {
     pub layer: String,
     /// Cause of the writes.
     pub cause: String,
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u64,
 }
 
 /// Erase counts of blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
-    /// Erases of the least worn block.
+    /// Smallest erase count of a block.
     pub min: u32,
-    /// Mean erases of a block.
+    /// Mean erase count of the blocks.
     pub mean: f64,
-    /// Erases of the most worn block.
+    /// Largest erase count of a block.
     pub max: u32,
-    /// Rated number of erase cycles, if known.
+    /// Rated number of erase cycles, if it is known.
     pub endurance: Option<u32>,
-    /// Mean erases of neighbouring blocks, in block order; empty if unknown.
+    /// Mean erase count of each group of neighbouring blocks, in block order; empty if unknown.
     pub map: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Replies of the control server agree with the device's own counters.
+//! Tests that the replies of the control server agree with the counters of the device.
 
 use crate::common::{STACK, device, start_control, write};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn reading_agrees_with_device_and_layers() {
     let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let reading = client.read().unwrap();
-    // The device's own status is the reference, and each layer's output must equal the next layer's input.
+    // The status of the device is the reference. The output of each layer must equal the input of the next one.
     let known = device.with(|device| Ok(device.status())).unwrap().read();
     assert_eq!(reading.intermediate_result, known.intermediate_result);
     assert_eq!(reading.requests, known.requests);
@@ -41,7 +41,7 @@ fn reading_agrees_with_device_and_layers() {
     assert!(!folder.path().join("control.sock").exists());
 }
 
-/// The number of readings is limited by time, not by the number of queries.
+/// Time limits the number of readings, not the number of queries.
 #[test]
 fn many_queries_cause_few_readings() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn page_is_self_contained_and_escapes_text() {
     drop(control);
 }
 
-/// Each block takes sixteen pages and is opened by its first page.
+/// A block takes sixteen pages, and is opened when its first page is written.
 #[test]
 fn erased_blocks_fall_when_a_block_is_opened() {
     let device = device("[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n");

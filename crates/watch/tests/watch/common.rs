@@ -8,7 +8,7 @@ use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, SharedDevice};
 use wearwell_watch::{Client, ControlServer};
 
-/// Small drive under a log-structured file system.
+/// Small drive under a log.
 pub const STACK: &str = "name = \"a <b>small</b> \\\"drive\\\"\"\n[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\nendurance_cycles = 3000\n\
     [[log]]\nname = \"fs\"\nspare_factor = 0.2\nsegment_blocks = 2\n";
 
@@ -22,7 +22,7 @@ pub fn device(scenario: &str) -> SharedDevice {
 pub fn write(device: &SharedDevice, requests: u64) {
     let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
     for at in 0..requests {
-        // SplitMix64.
+        // This is SplitMix64.
         let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let page = (mixed ^ mixed >> 27) % pages;
@@ -30,7 +30,7 @@ pub fn write(device: &SharedDevice, requests: u64) {
     }
 }
 
-/// Starts a control server at a socket in `folder`, and its client.
+/// Starts a control server at a socket in `folder`, and a client of it.
 pub fn start_control(device: &SharedDevice, folder: &Path) -> (ControlServer, Client) {
     let address = Address::Unix(folder.join("control.sock"));
     let control = ControlServer::start(device.clone(), &address).expect("it listens");
