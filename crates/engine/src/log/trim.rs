@@ -1,4 +1,4 @@
-//! TRIM: rules for telling the layer below which pages are no longer needed.
+//! TRIM: rules for notifying the layer below of pages that are no longer needed.
 
 use super::radix::sort;
 use crate::layer::{Invalidation, TrimCounts};
