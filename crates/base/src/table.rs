@@ -46,8 +46,8 @@ fn advise_huge_pages(start: *mut u8, bytes: usize) {
     use rustix::mm::{Advice, madvise};
     let skip = start.align_offset(LARGEST_PAGE_BYTES);
     let whole_pages = (bytes - skip) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
-    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel without
-    // huge pages) leaves ordinary pages.
+    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel
+    // without huge pages) leaves ordinary pages.
     let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
 }
 

@@ -87,9 +87,10 @@ impl PageBatch {
     }
 
     /// Adds contents for the pages at the end of the batch that have none. `content` is called for written pages, in
-    /// order; all other pages get [`Content::UNKNOWN`].
+    /// order; all other pages get [`ContentId::UNKNOWN`].
     ///
-    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per page.
+    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per
+    /// page.
     pub fn add_contents(&mut self, mut content: impl FnMut(Lpn) -> ContentId) {
         let mut next = self.contents.len();
         let first = self.runs.partition_point(|run| run.end as usize <= next);

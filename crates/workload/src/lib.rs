@@ -76,7 +76,8 @@ pub trait Workload: Send {
     /// its state. Two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
 
-    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is discarded.
+    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is
+    /// discarded.
     fn failure_reason(&self) -> Option<String> {
         None
     }

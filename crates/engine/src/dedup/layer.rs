@@ -54,8 +54,8 @@ pub struct Dedup<L = BoxedLayer<ContentId>> {
 }
 
 impl<L: Layer<ContentId>> Dedup<L> {
-    /// Creates the layer over a store of [`Sharing::store_pages`] logical pages, whose cleaning consults
-    /// [`Sharing::migration`], if there is one. Hashes are recorded in `journal`.
+    /// Creates the layer over a store of [`SharedTables::store_pages`] logical pages, whose cleaning consults
+    /// [`SharedTables::migration_policy`], if there is one. Hashes are recorded in `journal`.
     pub fn new(sharing: SharedTables, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
         let (needed, available) = (sharing.store_pages(), lower.logical_pages());
         if needed != available {

@@ -34,7 +34,7 @@ pub struct RecoveredMap {
 ///
 /// The log of the map continues from its state on flash. For each logical page, the change with the highest number is
 /// valid, be it in a spare area, a record or the checkpoint. Stored pages enter the index in the order in which the
-/// host wrote them. Fails like [`Sharing::new`].
+/// host wrote them. Fails like [`SharedTables::new`].
 pub fn recover(
     config: &DedupConfig,
     logical_pages: u32,

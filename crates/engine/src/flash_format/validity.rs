@@ -272,9 +272,9 @@ fn read_run(
 
 impl DecodedRun {
     /// Returns the lists that the last page of a run has in the simulation: the first keys and the locations of the
-    /// other pages. `first_keys` and `found_slots` are those of the pages found, in the order of their index. If pages have
-    /// moved since the last page was written, the old locations are unknown, and all are returned as [`Slot::NONE`];
-    /// only this fact is needed.
+    /// other pages. `first_keys` and `found_slots` are those of the pages found, in the order of their index. If pages
+    /// have moved since the last page was written, the old locations are unknown, and all are returned as
+    /// [`Slot::NONE`]; only this fact is needed.
     pub fn postamble_lists(
         &self,
         first_keys: &[Option<u64>],

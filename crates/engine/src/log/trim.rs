@@ -119,8 +119,8 @@ impl TrimQueue {
         self.pending.push_back(PendingTrim { block, generation, first, pages, due });
     }
 
-    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`TrimQueue::take_ranges`], but
-    /// without building ranges.
+    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`TrimQueue::take_ranges`],
+    /// but without building ranges.
     #[inline]
     pub fn take_invalidated(&mut self, pages: &mut Vec<Lpn>) {
         pages.clear();

@@ -73,8 +73,8 @@ impl CacheConfig {
 /// them.
 const TABLE_PREFETCH_DISTANCE: usize = 59;
 const NEIGHBOUR_PREFETCH_DISTANCE: usize = 55;
-/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page. One
-/// entry is prefetched after the other: an eviction takes longer than a memory access.
+/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page.
+/// One entry is prefetched after the other: an eviction takes longer than a memory access.
 const CHAIN_PREFETCH_DISTANCES: [usize; MAX_CHAIN_PREFETCHES] = [52, 49, 46, 43, 40];
 /// Prefetch distance, in synchronisations, for an entry, if the number of dirty entries is limited.
 const WRITE_PREFETCH_DISTANCE: usize = 16;

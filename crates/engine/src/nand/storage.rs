@@ -16,11 +16,11 @@ pub type DescribePage<'a> = dyn Fn(usize, &mut [u8]) -> Result<Option<MetadataNo
 /// An operation that returns an error is not done. [`MediumError::PowerLost`] means that no further operation is
 /// possible, because power was cut or the underlying storage has failed.
 pub trait FlashStorage<P>: Send {
-    /// Programs these pages. A page of the FTL's own, without named content, gets its bytes by [`Backing::hold`]
-    /// before any other operation.
+    /// Programs these pages. The bytes of a metadata page of the FTL, which has no content identifier, follow by
+    /// [`FlashStorage::store_page_bytes`] before any other operation.
     ///
     /// `describe` returns the user's note for each page of the run, by its number in the run, and fills the bytes of
-    /// those own pages that it knows already.
+    /// those metadata pages that are already known.
     fn program(
         &mut self,
         block: BlockId,

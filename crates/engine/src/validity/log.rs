@@ -198,8 +198,8 @@ impl ValidityLog {
         self.buffer.push(LogEntry { page, time, previous });
     }
 
-    /// Writes the buffer, because it is full or is being saved. `call_time` is the time at which the current call began;
-    /// the report of this call is not in the buffer yet.
+    /// Writes the buffer, because it is full or is being saved. `call_time` is the time at which the current call
+    /// began; the report of this call is not in the buffer yet.
     fn flush(&mut self, call_time: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let number = self.next_page();
         let entries = LogEntries::new(self.first_entry_of(number), &self.buffer);

@@ -8,7 +8,7 @@ use crate::units::{BlockId, Slot};
 /// The page-validity bitmap of DFTL and LazyFTL: no flash traffic, but 64 MB of RAM for a drive of 2 TB.
 ///
 /// At a power failure, a battery lets DFTL write the bitmap to flash ([`PageValidity::save`],
-/// [`InRam::recover_image`]). LazyFTL has no battery and rebuilds the bitmap from the translation table.
+/// [`RamValidity::recover_image`]). LazyFTL has no battery and rebuilds the bitmap from the translation table.
 #[derive(Clone, Debug)]
 pub struct RamValidity {
     valid: RamBitmap,

@@ -37,8 +37,8 @@ impl VictimKind for Config {
 /// Only blocks with at most `limit` valid pages are watched: each watched block is on the stack of its count. A block
 /// that drops to a lower count is pushed again; its old entry stays and becomes stale. This avoids the linked lists
 /// (and their cache misses) of the textbook structure. When all stacks are empty, one scan sets the limit so that at
-/// least `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates is watched. The next scan comes only after all of these are gone, hence
-/// the constant amortised cost.
+/// least `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates is watched. The next scan comes only after all of these are
+/// gone, hence the constant amortised cost.
 ///
 /// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
 /// scan is unknown: these blocks come after all other blocks, with the highest number first.
@@ -105,7 +105,8 @@ impl Greedy {
         None
     }
 
-    /// Sets the limit to the count below which `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates lies, and watches these.
+    /// Sets the limit to the count below which `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates lies, and watches
+    /// these.
     #[cold]
     fn rescan(&mut self, blocks: &Blocks) {
         let mut histogram = vec![0usize; self.stacks.len()];

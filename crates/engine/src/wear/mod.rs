@@ -1,13 +1,13 @@
 //! Wear levelling policies: selection of blocks to empty, and of the erased block to open next.
 //!
-//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large
-//! Flash Devices", SIGMOD 2016.
+//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very
+//! Large Flash Devices", SIGMOD 2016.
 //!
 //! A device keeps no erase counts in RAM: a block's wear is in its spare area, and must be read from there. A policy
 //! selects blocks; the engine moves their pages.
 //!
-//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that implements
-//! [`WearLevelling`], and add its line to the table at the end of this file.
+//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that
+//! implements [`WearLevelling`], and add its line to the table at the end of this file.
 
 mod erased_blocks;
 mod none;

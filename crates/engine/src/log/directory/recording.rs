@@ -34,7 +34,8 @@ pub(super) trait PageEntries {
     /// Reads the map entry of the page and prefetches the data that an invalidation of its current location changes.
     fn prefetch_location(&self, page: Lpn, blocks: &Blocks);
 
-    /// Returns the total size, in bytes, of the data that [`PageEntries::prefetch_location`] prefetches, over all pages.
+    /// Returns the total size, in bytes, of the data that [`PageEntries::prefetch_location`] prefetches, over all
+    /// pages.
     fn location_bytes(&self, blocks: &Blocks) -> usize;
 
     /// Records that the page is now stored at `at`. Returns the block that stored it before, if any.

@@ -283,8 +283,8 @@ fn too_large_tree_is_rejected_with_largest_size() {
     assert_eq!(rejection(LsmConfig { table_pages: 1, ..config(LEVELED, 10) }, 100_000).key, "table_pages");
 }
 
-/// The largest accepted tree never runs out of space for any sequence of writes; the writes here also produce many tables
-/// of one or two pages.
+/// The largest accepted tree never runs out of space for any sequence of writes; the writes here also produce many
+/// tables of one or two pages.
 #[test]
 fn largest_accepted_tree_never_runs_out_of_space() {
     /// Number of pages of the layer below, on which 192 tables fit.

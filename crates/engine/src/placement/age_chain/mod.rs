@@ -82,8 +82,8 @@ const HOT: u8 = 0;
 const FIRST: u8 = 1;
 /// Allowed difference between the model's and the actual fraction of valid pages in reclaimed blocks of a group.
 const TOLERANCE: f64 = 0.1;
-/// If hot blocks are reclaimed with a larger fraction of valid pages than `MAX_VALID_FRACTION`, groups are not resized. Above
-/// `INACCURATE_VALID_FRACTION`, the hot group keeps its actual size.
+/// If hot blocks are reclaimed with a larger fraction of valid pages than `MAX_VALID_FRACTION`, groups are not resized.
+/// Above `INACCURATE_VALID_FRACTION`, the hot group keeps its actual size.
 const MAX_VALID_FRACTION: f64 = 0.3;
 const INACCURATE_VALID_FRACTION: f64 = 0.2;
 /// Below this fraction of the host's pages, the hot group keeps its actual size.

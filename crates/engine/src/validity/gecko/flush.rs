@@ -14,7 +14,8 @@ use crate::validity::ValidityFlash;
 const MAX_RECYCLED_WORDS: usize = 1 << 25;
 
 impl Gecko {
-    /// Writes the buffer; `call_time` is the time at which the current call began. After an error, the store is unchanged.
+    /// Writes the buffer; `call_time` is the time at which the current call began. After an error, the store is
+    /// unchanged.
     pub(super) fn flush(&mut self, call_time: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let mut written = Vec::new();
         let merged = match self.merge_runs(call_time, &mut written, flash) {

@@ -7,7 +7,7 @@ use crate::table::prefetch;
 use crate::units::{BlockId, Slot};
 use crate::validity::{ValidityFlash, ValidityPage};
 
-/// Number of steps from the address of a page to its entries, see [`ValidityFlash::foresee`].
+/// Number of steps from the address of a page to its entries, see [`ValidityFlash::prefetch`].
 const PREFETCH_STEPS: u32 = 4;
 /// Minimum number of pages in the largest run for prefetching: smaller stores fit in the CPU cache.
 const MIN_PREFETCH_PAGES: usize = 64;
