@@ -61,7 +61,7 @@ impl<T> Deref for Table<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `filled` wrote so many values there, or the values have no size.
+        // SAFETY: `filled` wrote this number of values there, or the values have no size.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -73,7 +73,7 @@ impl Buckets {
         mask
     }
 
-    /// Returns a number that may be stored under the hash, judged by its home bucket only.
+    /// Returns a number that may be stored under the hash, predicted from the home bucket only.
     #[inline(always)]
     pub fn likely_number(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.home(hash)];

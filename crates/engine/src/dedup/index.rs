@@ -89,7 +89,7 @@ impl Index {
         self.table.prefetch(self.hash_of(content));
     }
 
-    /// Returns the slot that a lookup of `content` will examine, judged by one line of the index.
+    /// Returns the slot that a lookup of `content` will examine, predicted from one cache line of the index.
     #[inline(always)]
     pub fn likely_slot(&self, content: ContentId) -> Option<u32> {
         self.table.likely_number(self.hash_of(content))

@@ -290,7 +290,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
         stored.and_then(|()| self.write_log(false))
     }
 
-    /// Trims the slots that no page refers to any more.
+    /// Trims the slots that no page refers to.
     pub(super) fn trim_unreferenced(&mut self) -> Result<(), LayerError> {
         if !self.unreferenced.is_empty() {
             self.lower.trim(&self.unreferenced)?;

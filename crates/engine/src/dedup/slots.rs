@@ -5,12 +5,12 @@ use crate::table::{filled, prefetch};
 
 /// Reference counts from this value on are counted together.
 pub(super) const MANY: u32 = 4;
-/// Bits of a slot's mark that hold its highest reference count so far, up to [`MANY`].
+/// Bits of a slot's flags that hold its highest reference count so far, up to [`MANY`].
 const PEAK: u8 = 7;
 /// Set while the slot's page is being read.
 const BEING_READ: u8 = 0x20;
-/// Set if a page left the slot by a record of the map's log that is not on flash yet: until then the content must
-/// stay.
+/// Set if a page left the slot by a record of the map log that is not on flash yet: the content must be kept until the
+/// record is durable.
 const RETAINED: u8 = 0x40;
 /// Set if the slot's page was written to the cold region.
 const COLD: u8 = 0x80;
@@ -112,7 +112,7 @@ impl Slots {
         usize::from((self.slots[slot as usize].mark & PEAK).max(1))
     }
 
-    /// Clears the marks of a slot with new or no content.
+    /// Clears the flags of a slot with new or no content.
     pub fn clear_marks(&mut self, slot: u32) {
         self.slots[slot as usize].mark = 0;
     }

@@ -251,7 +251,7 @@ impl Tables {
         }
     }
 
-    /// Commits the plan after the store. Slots that no page refers to any more are appended to `unreferenced`.
+    /// Commits the plan after the store. Slots that no page refers to now are appended to `unreferenced`.
     pub fn commit(&mut self, planned: &[PlannedWrite], unreferenced: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(true));

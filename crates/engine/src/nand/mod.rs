@@ -354,7 +354,7 @@ impl<P: Payload> Medium for Nand<P> {
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
         let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
-        // No room if the page number is the mark of a bad block.
+        // The block has no free page if the page number marks a bad block.
         let room = self.geometry.pages_per_block.checked_sub(page);
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));

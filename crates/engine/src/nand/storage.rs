@@ -4,7 +4,8 @@ use super::{BAD, MetadataNote, Nand, PageState, Spare};
 use crate::layer::{MediumError, Payload, Run};
 use crate::units::BlockId;
 
-/// Fills the bytes of a page, and returns the note of its spare area; the error says why the page cannot be encoded.
+/// Fills the bytes of a page, and returns the note of its spare area; an error gives the reason why the page cannot be
+/// encoded.
 pub type FillPage<'a> = dyn FnMut(&mut [u8]) -> Result<MetadataNote, String> + 'a;
 
 /// Returns the user's note for a page of a run, and fills the bytes of a page that the user wrote for itself. `None`

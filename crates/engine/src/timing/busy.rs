@@ -73,7 +73,7 @@ impl Flash {
         busy
     }
 
-    /// Compares the summed times of operations with the busy times of dies and channels; an error is a defect. While
+    /// Compares the summed times of operations with the busy times of dies and channels; an error is a bug. While
     /// operations are under way only channels can be compared.
     pub fn check(&self) -> Result<(), String> {
         let end_ns = self.last_end_ns();

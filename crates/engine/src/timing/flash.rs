@@ -13,8 +13,8 @@
 //! transfers begin. An idle die takes an arriving operation at once.
 //!
 //! **Channels** go to the operation that was ready first, and among equals to the one planned first. A transfer also
-//! waits for its die, and does not reserve the channel meanwhile. Therefore a grant is an event of its own for each
-//! operation; a single time until which the channel is taken would not do.
+//! waits for its die, and does not reserve the channel while it waits. Therefore a grant is an event of its own for
+//! each operation; a single time until which the channel is taken would not do.
 //!
 //! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last
 //! unit arrives. A program of earlier units ends with their transfer: they stay in the drive's page buffer, which

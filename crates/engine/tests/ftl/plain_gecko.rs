@@ -97,7 +97,7 @@ impl PlainGecko {
     }
 
     /// Merges a full buffer with the runs of its level, and so on. In a cascade of merges, either the final merge is
-    /// foreseen (appendix A), or each intermediate result is written and read again.
+    /// planned in advance (appendix A), or each intermediate result is written and read again.
     fn flush_if_full(&mut self) {
         if self.buffer.len() < self.config.page_entries() as usize {
             return;

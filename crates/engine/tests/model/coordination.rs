@@ -86,7 +86,8 @@ fn write_blocks(store: &mut Engine<Nand<()>>, blocks: u32) {
     }
 }
 
-/// 24 blocks, 16 of them full: 8 erased. Four more filled blocks reach the low mark, seven the deferred one.
+/// Of 24 blocks, 16 are full and 8 erased. After four more filled blocks, the pool is at the low watermark; after
+/// seven, at the deferred one.
 #[test]
 fn waiting_store_cleans_from_the_deferred_mark_on() {
     for (deferred, blocks, cleans) in

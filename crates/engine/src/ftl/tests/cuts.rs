@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Number of requests in the history; the next constant is the number of requests before cuts begin.
+/// Number of requests in the history.
 const STEPS: u32 = 110;
 
 /// Runs a history of random writes, reads, trims and flushes with these cuts. All pages are read back and the tables

@@ -18,7 +18,7 @@ use serde_json::json;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Number of requests before cuts begin; the next constant is the number of requests afterwards.
+/// Number of requests before cuts begin, and number of requests after that.
 const STEPS: u32 = 120;
 
 /// Numbers of operations between two cuts: at least enough to empty a block, which takes four programs and an erase.
