@@ -1,4 +1,4 @@
-//! State of each slot, in one place because it is used together.
+//! State of each slot, stored in one structure because its fields are used together.
 
 use crate::layer::ContentId;
 use crate::table::{filled, prefetch};
@@ -123,12 +123,12 @@ impl Slots {
         live
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.slots[..])
     }
 
-    /// Recounts; an error is a defect.
+    /// Recounts the slots by reference count; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         let mut found = [0; MANY as usize + 1];
         self.slots.iter().for_each(|slot| found[slot.references.min(MANY) as usize] += 1);
