@@ -24,7 +24,7 @@ pub trait FutureOperations: Send {
 ///
 /// Time is counted in host page writes: writes are numbered from 0 on a fresh drive. A version is invalidated by the
 /// write that overwrites it or, if it is trimmed, by the next write after the TRIM. At write `now`, invalidations up to
-/// write `now + horizon` are known, and no later ones, however the future is read.
+/// write `now + horizon` are known, and no later ones, regardless of how far the future has been read.
 ///
 /// The future is read once, as far ahead as `horizon`, and past operations are dropped. Memory: 4 bytes per write
 /// within reach, and 8 bytes per logical page. Clones share this state; each user reports every host write, and
@@ -148,7 +148,7 @@ const TRIMMED: u32 = u32::MAX - 1;
 
 struct FutureWindow {
     future: Box<dyn FutureOperations>,
-    /// Operations received, but further ahead than the reach.
+    /// Operations that were received but are further ahead than the horizon.
     pending: VecDeque<HostOp>,
     is_exhausted: bool,
     horizon: u64,

@@ -397,7 +397,7 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     }
 
     /// Returns the fraction of pages that would stay valid in the blocks that store any of `pages` if `pages` were
-    /// trimmed now; 0 if none of the pages is stored, or if the layer lacks the ability.
+    /// trimmed now. Returns 0 if none of the pages is stored, or if the layer lacks the ability.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
         self.query(Query::LeftValid(pages)).valid_fraction()
     }

@@ -1,4 +1,4 @@
-//! Operations of flash, page by page, and refused operations.
+//! Operations of flash, page by page, and rejected operations.
 
 mod bare;
 mod sequences;

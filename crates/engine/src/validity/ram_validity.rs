@@ -29,7 +29,7 @@ impl RamValidity {
     /// Reads the newest complete image of the bitmap and discards all other pages. Returns `None` if there is no
     /// image.
     ///
-    /// The image is only correct if nothing happened after it was saved, which only a drive with a battery can
+    /// The image is only correct if no operation followed after it was saved, which only a drive with a battery can
     /// guarantee.
     pub fn recover_image(
         blocks: u32,

@@ -76,12 +76,13 @@ pub trait WearLevelling: Send {
     /// [`WearLevelling::uses_erase_counts`]). Returns the erase timestamp for its spare area.
     fn erased(&mut self, block: BlockId, erases: u32) -> u32;
 
-    /// Passes all blocks that are not bad, as found by recovery, which reads a spare area of each anyway.
+    /// Notifies the policy of all blocks that are not bad, as found by recovery, which reads a spare area of each block
+    /// anyway.
     fn recover(&mut self, found: &[RecoveredBlock]) {
         let _ = found;
     }
 
-    /// Returns the RAM in the device.
+    /// Returns the RAM that the policy needs in the device.
     fn ram(&self) -> Vec<RamPart>;
 
     /// Returns event counts, by name.
@@ -94,7 +95,7 @@ pub trait WearLevelling: Send {
 pub trait WearKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// Builds the policy for a store of the given size; `None` without wear levelling, which costs nothing.
+    /// Builds the policy for a store of the given size; `None` without wear levelling, which has no cost.
     fn build(&self, size: &StoreSize) -> Result<Option<Box<dyn WearLevelling>>, ConfigError>;
 }
 

@@ -166,8 +166,8 @@ impl From<HybridConfig> for HybridSettings {
 
 /// A hybrid FTL on flash with spare areas.
 ///
-/// RAM of the modelled drive: 4 bytes for the data block and 4 bytes for the write pointer of each logical block, 4
-/// bytes for each page of log blocks, and one bit for each logical page to mark trimmed pages.
+/// RAM of the modelled drive: 8 bytes per logical block (4 for its data block and 4 for the write pointer) and 4 bytes
+/// per page of log blocks. One bit per logical page marks trimmed pages.
 pub struct HybridFtl<F: Flash> {
     state: HybridState<F>,
 }
