@@ -37,7 +37,7 @@ pub struct Dedup<L = BoxedLayer<ContentId>> {
     /// True if the pages that cleaning compares are read later.
     defers_verification: bool,
     counters: Counters,
-    /// Reads of this layer that the store below counts as reads of the host; the next field counts such writes.
+    /// Numbers of reads and writes of this layer that the store below counts as requests of the host.
     pub(super) internal_reads: u64,
     pub(super) internal_writes: u64,
     /// True if the log of the map is written.

@@ -152,7 +152,7 @@ pub(super) struct MapLog {
     /// True if records must be on flash before the current victim is erased.
     pub urgent: bool,
     in_second_half: bool,
-    /// Number of pages of the log begun in this half; the next field counts pages of the checkpoint.
+    /// Numbers of pages of the log and of the checkpoint that were begun in this half.
     written: u32,
     checkpointed: u32,
     image: MapImage,

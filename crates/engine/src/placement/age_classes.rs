@@ -88,8 +88,8 @@ pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,
     last_writes: LastWrites,
-    /// Sum of the lifespans of the class 1 blocks reclaimed since the last update of the threshold; the next field is
-    /// the number of these blocks.
+    /// Sum of the lifespans of the class 1 blocks reclaimed since the last update of the threshold, and number of these
+    /// blocks.
     lifespans: u64,
     reclaimed: u32,
     /// `ell`, in host pages; `None` means infinity.

@@ -64,8 +64,7 @@ const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128
 /// Minimum number of victims per epoch.
 const MIN_EPOCH_VICTIMS: u64 = 64;
 
-/// Minimum number of comparisons before a decision; the next constant is the number of comparisons after which the
-/// other neighbour is tried.
+/// Minimum number of comparisons before a decision, and number of comparisons after which the other neighbour is tried.
 const MIN_PAIRS: usize = 2;
 const MAX_PAIRS: usize = 4;
 
@@ -114,7 +113,7 @@ struct Trial {
     trial: usize,
     /// True if the current epoch uses the number on trial.
     is_trial_epoch: bool,
-    /// Number of victims so far in this epoch; the next field is the number of victims per epoch.
+    /// Number of victims so far in this epoch, and number of victims per epoch.
     victims: u64,
     epoch: u64,
     confidence: f64,

@@ -136,7 +136,7 @@ impl Drive {
         steps
     }
 
-    /// Recounts, and reads everything back.
+    /// Recounts all tables, and reads all pages back.
     pub fn check(&mut self) {
         self.layer.check().unwrap();
         let all: Vec<u32> = (0..self.shadow.len() as u32).collect();
