@@ -196,7 +196,7 @@ pub struct LayerResult {
     pub directory: String,
     /// Outgoing over incoming writes; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
-    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not say.
+    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_bytes: Option<u64>,
     /// Pages (flushes, for `flush`) that came in from above, by operation.
@@ -346,7 +346,7 @@ pub struct TenantResult {
     pub on: String,
     /// Fraction of that layer's logical pages that the tenant has.
     pub share: f64,
-    /// Pages that the tenant has there.
+    /// Pages of that layer that the tenant has.
     pub logical_pages: u32,
     /// Configured rate of the tenant.
     pub rate: f64,
@@ -361,11 +361,12 @@ pub struct TenantResult {
     pub chain: Vec<ChainStepResult>,
     /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved there because of the tenant's writes.
+    /// Pages that cleaning moved on that layer because of the tenant's writes.
     pub moved_caused: Option<u64>,
     /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to their owner.
     pub write_amplification_owned: Option<f64>,
-    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused it.
+    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused
+    /// the move.
     pub write_amplification_caused: Option<f64>,
     /// Passes through the tenant's trace, over the whole run.
     pub trace_passes: Option<u64>,

@@ -26,7 +26,7 @@ use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{LayerReport, LsmLevel, Payload};
 use wearwell_engine::timing::Arrivals;
 
-/// A confidence interval wider than this share of the mean is worth a warning.
+/// A confidence interval wider than this fraction of the mean causes a warning.
 const MAX_INTERVAL_WIDTH: f64 = 0.05;
 
 /// Returns the result of a run of `resolved`.

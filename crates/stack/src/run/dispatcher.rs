@@ -1,4 +1,4 @@
-//! Timed mode: requests are executed one by one, each when the drive takes it.
+//! Timed mode: requests are executed one by one, each when the drive accepts it.
 
 use super::error::RunError;
 use super::payload::RunPayload;
@@ -34,9 +34,9 @@ pub(crate) struct RequestDispatcher {
     next_requests: Vec<(PageBatch, u64)>,
     /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to be executed.
     drawn_requests: VecDeque<(PageBatch, u64)>,
-    /// Pages of the requests in `ahead`.
+    /// Pages of the requests in `drawn_requests`.
     drawn_request_pages: u64,
-    /// True if the last entry of `ahead` is the end of a pass, an empty batch.
+    /// True if the last entry of `drawn_requests` is the end of a pass, an empty batch.
     has_drawn_end: bool,
     /// Batches for reuse of their memory.
     spare_batches: Vec<PageBatch>,
@@ -46,7 +46,7 @@ pub(crate) struct RequestDispatcher {
 }
 
 impl RequestDispatcher {
-    /// Returns a clock at time 0; `journal` is the journal that the flash writes to.
+    /// Returns a dispatcher whose clock is at time 0; the flash writes to `journal`.
     pub fn new(flash: FlashTiming, host: HostTiming, journal: Journal) -> Result<Self, ConfigError> {
         // Preconditioning takes no time.
         journal.set_recording(false);
@@ -65,7 +65,7 @@ impl RequestDispatcher {
         })
     }
 
-    /// Returns the ends of passes that the source has reached and the run has not.
+    /// Returns the number of ends of passes that the source has reached and the run has not.
     pub fn drawn_ends(&self) -> u64 {
         self.has_drawn_end.into()
     }
@@ -102,7 +102,7 @@ impl RequestDispatcher {
         Ok(due_ns)
     }
 
-    /// True if [`Self::next_page`] can be used for this source, the only one.
+    /// True if [`Self::next_page`] can be used for `source`, the only source of the run.
     pub fn writes_page_by_page(&self, source: &dyn Source) -> bool {
         !self.is_open && source.has_only_single_writes()
     }
@@ -191,8 +191,8 @@ impl RequestDispatcher {
         Ok((at, due_ns))
     }
 
-    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller then has the
-    /// layer execute it, and calls [`Self::serve`].
+    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller
+    /// then has the layer execute it, and calls [`Self::complete`].
     pub fn dispatch<P: RunPayload>(
         &mut self,
         layer: &mut dyn Layer<P>,

@@ -79,7 +79,7 @@ impl HeatMapRecorder {
     }
 }
 
-/// Merges two intervals, of which `other` is the later one.
+/// Merges two neighbouring intervals.
 fn merged(earlier: &(u64, Vec<u64>), later: &(u64, Vec<u64>)) -> (u64, Vec<u64>) {
     (later.0, earlier.1.iter().zip(&later.1).map(|(one, other)| one + other).collect())
 }

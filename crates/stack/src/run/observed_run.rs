@@ -108,8 +108,8 @@ impl<P: RunPayload> ObservedRun<'_, P> {
         }
     }
 
-    /// Applies the current batch for tenant `at` and reports its effects to the observer. With `dress`, the tenant's source
-    /// first adds contents to a batch of another source.
+    /// Applies the current batch for tenant `at` and reports its effects to the observer. With `needs_contents`, the
+    /// tenant's source first adds contents to a batch of another source.
     fn apply(&mut self, at: usize, phase: Phase, needs_contents: bool) -> Result<(), StopReason> {
         let Tenant { source, sent, first_hint, .. } = &mut self.tenants[at];
         if needs_contents {

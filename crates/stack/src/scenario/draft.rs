@@ -50,8 +50,8 @@ struct Source {
     spans: Spans,
 }
 
-/// Gives the scenario of an old result the meaning that it had when the result was written. A result names every choice, so a choice
-/// that is not named did not exist then, and every run behaved alike.
+/// Adds the settings that the scenario of an old result lacks. A result names every setting, so a missing one did not
+/// exist when the result was written; all runs then had the values that are added here.
 fn fill_old_defaults(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
@@ -182,8 +182,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes over from `fitted`, the same scenario, the size of a drive that fits its traces, so that later steps need not read the
-    /// traces for it.
+    /// Copies the size of the drive from `fitted`, the same scenario with a drive that fits its traces, so that later
+    /// steps need not read the traces.
     ///
     /// # Errors
     /// None, if `fitted` is the same scenario.

@@ -108,7 +108,7 @@ impl PowerConfig {
         }
     }
 
-    /// Returns the plan of power cuts; `seed` is the scenario's own.
+    /// Returns the plan of power cuts; `seed` is the root seed of the scenario.
     pub(crate) fn plan(&self, seed: Seed) -> Result<PowerPlan, ConfigError> {
         let settings = |cuts| CutSettings {
             cuts,

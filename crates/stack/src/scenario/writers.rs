@@ -88,7 +88,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses all other writers beside `top`.
+/// Refuses every other writer next to `top`.
 fn check_only_top(scenario: &Scenario, (workload, trace): (bool, bool)) -> Result<(), ConfigError> {
     let other_writers = [
         ("workload", workload),

@@ -173,7 +173,7 @@ fn persistent_trim_costs_a_page_unless_batched() {
     assert!(error.starts_with("log[0].structure: needs atomic writes"), "{error}");
 }
 
-/// Hot and cold pages are contiguous: an object is as hot as its pages, and the drive gets its heat as a hint.
+/// Hot and cold pages are contiguous: an object has the temperature of its pages, which the drive receives as a hint.
 #[test]
 fn object_layer_separates_hot_data() {
     let hot = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = false\n";

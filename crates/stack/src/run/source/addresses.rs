@@ -8,7 +8,7 @@ use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Op, PageMap};
 use wearwell_workload::PageBatch;
 
-/// Value of a page of the trace that has no number.
+/// Drive page of a page of the trace that has no number.
 const UNNUMBERED: Lpn = Lpn(u32::MAX);
 
 /// Reason why a request does not fit the drive.
@@ -271,7 +271,7 @@ fn extend_contents(batch: &mut PageBatch, contents: Contents<'_>, pages: Range<u
     batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
 }
 
-/// Numbers those of `numbers` that are not numbered yet, in their order.
+/// Assigns the next numbers to the entries of `numbers` that have none, in order.
 #[cold]
 fn assign_numbers(
     numbers: &mut [Lpn],

@@ -50,7 +50,7 @@ impl DigestContents {
         self.pass += 1;
     }
 
-    /// Refuses a written request whose digests do not tell its contents, unless such pages count as unique.
+    /// Refuses a written request whose digests do not determine its contents, unless such pages count as unique.
     pub fn check(&self, request: &RequestDigests<'_>) -> Result<(), UnknownContent> {
         if self.missing == MissingDigests::Unique {
             return Ok(());

@@ -110,7 +110,7 @@ impl Recording {
         self.reserve(bytes)
     }
 
-    /// Notes that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
+    /// Records that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
     pub fn record_skipped(&mut self, skipped: u64) -> bool {
         let bytes = self.recorder.skip(skipped);
         self.reserve(bytes)
