@@ -37,7 +37,8 @@ pub trait RunListener: Sync {
 
 /// Executor of runs.
 pub trait Executor: Sync + Debug {
-    /// Runs `jobs` in any order. Returns when each is [`RunListener::done`], or when the foreman requests a stop.
+    /// Runs `jobs` in any order. Returns when [`RunListener::done`] was called for each job, or when `listener`
+    /// requests a stop.
     ///
     /// # Errors
     ///
@@ -69,9 +70,10 @@ impl Executor for ThreadExecutor {
             .num_threads(self.count.unwrap_or(0))
             .build()
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
-        // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
+        // Each idle thread takes the next job: neighbouring jobs are about equally long, but the halves of the list are
+        // not.
         pool.install(|| {
-            // The foreman itself requested an early end, which is not an error.
+            // The listener itself requested an early end, which is not an error.
             let _ = jobs.iter().par_bridge().try_for_each(|job| match self.run_job(job, listener) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),

@@ -16,7 +16,7 @@ pub struct Advice {
     pub version: String,
     /// Number of runs per change; all changes use the same seeds.
     pub replicas: u32,
-    /// Unchanged stack.
+    /// Figures of the unchanged stack.
     pub base: Figures,
     /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub enum TrialVerdict {
 /// Change that was not tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SkippedChange {
-    /// Change in question.
+    /// The change that was not tried.
     #[serde(flatten)]
     pub change: Change,
     /// Reason why it was not tried.

@@ -17,20 +17,20 @@ pub struct PolicySetting {
 }
 
 impl PolicySetting {
-    /// Returns the part for a value of a scenario: a name or a table.
+    /// Returns the setting for a value of a scenario: a name or a table.
     pub fn new(value: Value) -> Self {
         let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         PolicySetting { name, value: Some(value) }
     }
 }
 
-/// Reason why there is no limit, or no comparison with it.
+/// Reason why there is no lower bound, or no comparison with it.
 #[derive(Debug, thiserror::Error)]
 pub enum LowerBoundError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Draft(Box<DraftError>),
-    /// The unchanged drive cannot be run, or has no limit.
+    /// The unchanged drive cannot be run, or has no lower bound.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The run of the unchanged drive failed.
