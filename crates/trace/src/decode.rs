@@ -33,7 +33,7 @@ pub struct SkippedLines {
     pub messages: Vec<String>,
 }
 
-/// Sink for the requests of decoders: checks them, filters volumes, and counts bad ones.
+/// Sink for the requests of decoders: checks them, filters volumes, and counts bad requests.
 pub struct Sink<'a> {
     pub(crate) batch: &'a mut RequestBatch,
     /// Maximum number of requests in the batch.

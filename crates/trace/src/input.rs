@@ -14,7 +14,8 @@ use super::interruptible_read::{self, ThreadedReader};
 /// Size of the buffers before and after decompression.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Longest line; far above any format's, and short enough that a file without line ends is noticed at once.
+/// Longest line; far longer than the lines of any format, and short enough that a file without line ends is noticed at
+/// once.
 pub const MAX_LINE_BYTES: usize = 256 << 10;
 
 /// Memory that the xz decompressor may take; `xz -9` needs 65 MiB.

@@ -1,4 +1,4 @@
-//! Files that may block forever, such as pipes: reading with a wait that can be given up.
+//! Files that may block forever, such as pipes: reading them with a wait that can be ended.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -58,7 +58,7 @@ impl ThreadedReader {
         let (sender, chunks) = sync_channel(1);
         thread::spawn(move || match File::open(path) {
             Ok(file) => send_all(file, &sender),
-            // After the wait was given up, the receiver is gone.
+            // After the wait has ended, the receiver no longer exists.
             Err(error) => drop(sender.send(Err(error))),
         });
         ThreadedReader { chunks, chunk: Vec::new(), consumed: 0 }
@@ -80,7 +80,7 @@ impl ThreadedReader {
     }
 }
 
-/// Sends the whole file, until the receiver is gone.
+/// Sends the whole file, until the receiver no longer exists.
 fn send_all(mut file: File, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut chunk = vec![0; CHUNK_BYTES];

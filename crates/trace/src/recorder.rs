@@ -19,16 +19,16 @@ const FORMAT: &str = "wearwell-csv";
 /// Bytes written to the file at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Longest time until recorded requests are in the file, even if they do not fill a piece.
+/// Longest time until recorded requests are in the file, even if they do not fill a chunk.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Most bytes that wait to be written; beyond that, recording blocks.
+/// Maximum number of bytes that wait to be written; beyond that, recording blocks.
 const MAX_BUFFERED_BYTES: usize = 32 << 20;
 
 /// A trace in `wearwell-csv` that is written while its requests happen.
 ///
-/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording. If
-/// the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
+/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its
+/// recording. If the name ends in `.zst`, each chunk is a separate frame, which can be read without later frames.
 pub struct Recorder {
     path: PathBuf,
     encoder: Box<dyn Encoder>,

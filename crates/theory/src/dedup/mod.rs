@@ -3,13 +3,14 @@
 //! A drive on which logical pages share stored pages holds fewer pages, and cleans like a drive with more spare space:
 //!
 //! ```text
-//! WA = (deaths + promoted) WA_mf(S_f'),   S_f' = 1 - (1 - S_f) / sharing
+//! WA = (invalidations + promoted) WA_mf(S_f'),   S_f' = 1 - (1 - S_f) / sharing
 //! ```
 //!
-//! `WA_mf` is the mean field of a drive without deduplication; `deaths` are the stored pages invalidated by overwrites,
-//! per page written by the host. Without deduplication each write invalidates one page; here an overwrite of a shared
-//! page invalidates none. Where cleaning deduplicates (CAGC), both depend on the number of pages that survive until
-//! their first cleaning, which the mean field determines: the result is a fixed point. `docs/theory.md` derives it.
+//! `WA_mf` is the mean field of a drive without deduplication; `invalidations` are the stored pages invalidated by
+//! overwrites, per page written by the host. Without deduplication each write invalidates one page; here an overwrite
+//! of a shared page invalidates none. Where cleaning deduplicates (CAGC), both depend on the number of pages that
+//! survive until their first cleaning, which the mean field determines: the result is a fixed point. `docs/theory.md`
+//! derives it.
 
 mod popular;
 #[cfg(test)]

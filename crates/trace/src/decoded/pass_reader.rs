@@ -16,7 +16,7 @@ const MAX_BATCHES_AHEAD: usize = 8;
 /// Message of the decoding thread: a batch, or the error that ends the trace.
 type DecodedBatch = Result<(RequestBatch, Progress), TraceError>;
 
-/// The rest of a pass.
+/// Reader of the remaining requests of a pass.
 pub enum PassReader {
     /// Read in the calling thread.
     Inline(Box<TraceReader>),

@@ -170,7 +170,7 @@ fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             evict_oldest(&mut lock(&TRACES));
         }
-        // Traces in use take memory even if the table has forgotten them.
+        // Traces in use take memory even after they were evicted from the table.
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             return shared.add(None, Some(DecodeEnd::Unstored(Some(Box::new(reader)))));
         }

@@ -118,7 +118,7 @@ impl ValueHistogram {
         Some((distribution, bounds.into()))
     }
 
-    /// Returns the value that the fraction `quantile` of `sample` values does not exceed.
+    /// Returns the value that the fraction `quantile` of `expected` values does not exceed.
     fn adjusted_quantile(&self, quantile: f64, expected: f64) -> u64 {
         let count = self.len() as f64;
         if expected == count {

@@ -4,9 +4,9 @@
 //! a message and pass. Pages are 4 KiB, identified by volume and address; a request counts for every page it touches, its start
 //! rounded down and its end up.
 //!
-//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files, 1 and 344; Wearwell reads them,
-//! and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has four writes. All other published
-//! values agree.
+//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files (1 and 344 requests);
+//! Wearwell reads them, and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has
+//! four writes. All other published values agree.
 
 use std::path::PathBuf;
 
