@@ -11,8 +11,8 @@
 //! - `requests/s`: requests of the trace per second of CPU time.
 //! - `bytes`: memory of the decoded trace per request, at the end of the run.
 //!
-//! Times are CPU time of the thread that runs the drive, which excludes decoding in another thread; the last line has the decoding
-//! time.
+//! Times are CPU time of the thread that runs the drive, which excludes decoding in another thread; the last line has
+//! the decoding time.
 
 use cpu_time::{ProcessTime, ThreadTime};
 use std::fmt::Write as _;
@@ -116,7 +116,8 @@ impl XorShift {
     }
 }
 
-/// Writes a trace of `requests` requests over `pages` pages to `path`, in the format `wearwell`; returns the pages written per request.
+/// Writes a trace of `requests` requests over `pages` pages to `path`, in the format `wearwell`; returns the pages
+/// written per request.
 fn write_trace(path: &Path, content: TraceContent, requests: u64, pages: u64) -> f64 {
     let digests = if content == TraceContent::Digests { ",digests_4096" } else { "" };
     let mut text = format!("time_ns,op,volume,offset_bytes,length_bytes,hint{digests}\n");
@@ -146,8 +147,8 @@ fn write_trace(path: &Path, content: TraceContent, requests: u64, pages: u64) ->
     written_pages as f64 / requests as f64
 }
 
-/// Returns the scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic workload if it is
-/// `None`.
+/// Returns the scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic
+/// workload if it is `None`.
 fn scenario(case: &Case, trace: Option<&Path>, capacity_pages: u64, drive_writes: f64) -> Scenario {
     let fits = case.fit && trace.is_some();
     let capacity = match fits {

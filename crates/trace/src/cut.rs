@@ -81,7 +81,8 @@ pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Res
     cut_while(reader, writer, cut, || true)
 }
 
-/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns false.
+/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns
+/// false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,

@@ -6,8 +6,8 @@ use super::error::{BadValue, TraceError, TracePosition};
 use super::input::Input;
 use super::request::{Digest, Op, Request, RequestBatch};
 
-/// Largest read or write, bytes. No block interface moves more in one command; a mix-up of columns that turns an address into a
-/// length is caught here instead of filling memory.
+/// Largest read or write, bytes. No block interface moves more in one command; a mix-up of columns that turns an
+/// address into a length is caught here instead of filling memory.
 pub const MAX_TRANSFER_BYTES: u64 = 1 << 32;
 
 /// Number of messages about skipped lines that are stored.
@@ -46,8 +46,8 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// Returns a sink into `batch`, for at most `limit` requests in total. `volumes` lists the accepted volumes, sorted; `None`
-    /// accepts all. Bad requests are counted in `skipped`.
+    /// Returns a sink into `batch`, for at most `limit` requests in total. `volumes` lists the accepted volumes,
+    /// sorted; `None` accepts all. Bad requests are counted in `skipped`.
     pub(crate) fn new(
         batch: &'a mut RequestBatch,
         limit: usize,

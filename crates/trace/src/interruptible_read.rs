@@ -22,8 +22,8 @@ thread_local! {
     static CONTINUE_CALLBACK: RefCell<Option<ContinueCallback>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`. While this thread waits in `work` for a trace from a pipe, it calls `should_continue` repeatedly; once `should_continue`
-/// returns false, reading the trace fails.
+/// Runs `work`. While this thread waits in `work` for a trace from a pipe, it calls `should_continue` repeatedly; once
+/// `should_continue` returns false, reading the trace fails.
 ///
 /// The blocked read itself cannot be interrupted: the thread that reads the pipe is abandoned.
 pub fn with_wait_callback<T>(should_continue: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
@@ -38,7 +38,8 @@ pub fn with_wait_callback<T>(should_continue: impl Fn() -> bool + 'static, work:
     work()
 }
 
-/// True if the file at `path` has to be read with [`ThreadedReader`]: this thread has a callback, and the file may block.
+/// True if the file at `path` has to be read with [`ThreadedReader`]: this thread has a callback, and the file may
+/// block.
 pub fn needs_thread(path: &Path) -> bool {
     let may_wait = || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     CONTINUE_CALLBACK.with_borrow(Option::is_some) && may_wait()

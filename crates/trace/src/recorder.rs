@@ -59,7 +59,8 @@ impl SharedBuffer {
 }
 
 impl Recorder {
-    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests for 0.
+    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests
+    /// for 0.
     ///
     /// # Errors
     /// A file that already exists, or an extension of a compression that cannot be read while it grows.
@@ -88,8 +89,8 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, buffer, writer, requests: 0 })
     }
 
-    /// Records a request, with the digests of its written data. After a write error nothing more is recorded; [`Recorder::finish`]
-    /// returns that error.
+    /// Records a request, with the digests of its written data. After a write error nothing more is recorded;
+    /// [`Recorder::finish`] returns that error.
     ///
     /// # Errors
     /// A request that the format cannot hold: one with more digests than fit into a line.

@@ -1,5 +1,5 @@
-//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and any setting
-//! may be overridden.
+//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and
+//! any setting may be overridden.
 
 use super::dedup;
 use super::features::{Feature, Features};

@@ -218,8 +218,8 @@ pub struct LayerResult {
     /// Partitions of the layer: first those of the logs, then those of the tenants on it, each in scenario order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionResult>,
-    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered the
-    /// cleaning; owner is the partition that the page belongs to.
+    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered
+    /// the cleaning; owner is the partition that the page belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved_pages: Vec<Vec<u64>>,
     /// Fraction of the drive's physical pages that the layer holds back as spare space.
@@ -309,7 +309,8 @@ pub struct MetadataResult {
     pub cleaned_metadata_pages: u64,
     /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the log.
+    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the
+    /// log.
     pub metadata_share: f64,
 }
 
@@ -330,8 +331,8 @@ pub struct PartitionResult {
     pub pages: u32,
     /// Pages (flushes, for `flush`) that came in through the partition, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares stored
-    /// pages between owners.
+    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares
+    /// stored pages between owners.
     pub moved_owned: Option<u64>,
     /// Pages that cleaning moved because of this partition's writes, whichever partition owns them; `None` as above.
     pub moved_caused: Option<u64>,

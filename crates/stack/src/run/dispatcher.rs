@@ -15,7 +15,8 @@ use wearwell_workload::PageBatch;
 /// Requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the cache.
 const DRAW_AHEAD: usize = 12;
 
-/// Requests before the turn of a page at which its table entry is cached, so that the data it points to can be prefetched.
+/// Requests before the turn of a page at which its table entry is cached, so that the data it points to can be
+/// prefetched.
 const PREFETCH_DISTANCE: usize = 5;
 
 /// Single-page writes that are drawn together, if the source has no other requests.
@@ -32,7 +33,8 @@ pub(crate) struct RequestDispatcher {
     is_open: bool,
     /// The next request of each of several tenants, and its arrival time; empty if not yet drawn.
     next_requests: Vec<(PageBatch, u64)>,
-    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to be executed.
+    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to
+    /// be executed.
     drawn_requests: VecDeque<(PageBatch, u64)>,
     /// Pages of the requests in `drawn_requests`.
     drawn_request_pages: u64,
@@ -40,7 +42,8 @@ pub(crate) struct RequestDispatcher {
     has_drawn_end: bool,
     /// Batches for reuse of their memory.
     spare_batches: Vec<PageBatch>,
-    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already used.
+    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already
+    /// used.
     drawn_writes: PageBatch,
     used_writes: usize,
 }
@@ -70,9 +73,9 @@ impl RequestDispatcher {
         self.has_drawn_end.into()
     }
 
-    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its arrival time.
-    /// Draws later requests before their turn, but only requests that the next `pages` pages would draw anyway, and none of the next
-    /// pass.
+    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its
+    /// arrival time. Draws later requests before their turn, but only requests that the next `pages` pages would draw
+    /// anyway, and none of the next pass.
     pub fn next_prefetched_request<P: RunPayload>(
         &mut self,
         tenant: &mut Tenant,
@@ -107,7 +110,8 @@ impl RequestDispatcher {
         !self.is_open && source.has_only_single_writes()
     }
 
-    /// Returns the page that the only tenant writes next. Draws further pages before their turn, but at most `pages` pages.
+    /// Returns the page that the only tenant writes next. Draws further pages before their turn, but at most `pages`
+    /// pages.
     #[inline]
     pub fn next_page<P: RunPayload>(
         &mut self,
@@ -147,7 +151,8 @@ impl RequestDispatcher {
         Ok(())
     }
 
-    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls [`Self::complete_write`].
+    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls
+    /// [`Self::complete_write`].
     #[inline]
     pub fn dispatch_write(&mut self) {
         self.clock.next_dispatch(Op::Write, 1, 0);
@@ -164,7 +169,8 @@ impl RequestDispatcher {
         self.journal.set_recording(true);
     }
 
-    /// Puts the next request into `batch`, which is left empty at the end of a pass; returns its tenant and its arrival time.
+    /// Puts the next request into `batch`, which is left empty at the end of a pass; returns its tenant and its arrival
+    /// time.
     pub fn next_request(
         &mut self,
         tenants: &mut [Tenant],

@@ -54,8 +54,8 @@ pub(crate) struct Driver<'a, P> {
     end_of_life: Option<LayerError>,
     /// Clock of the run, in timed mode.
     dispatcher: Option<RequestDispatcher>,
-    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request is left
-    /// over.
+    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request
+    /// is left over.
     may_draw_ahead: bool,
 }
 
@@ -215,8 +215,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has the layout
-    /// of the fill, and the other tenants may look steady without it.
+    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has
+    /// the layout of the fill, and the other tenants may look steady without it.
     fn all_have_overwritten(&self) -> bool {
         self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
@@ -250,8 +250,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.run_length.length(self.host_pages)
     }
 
-    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the steady test
-    /// grew.
+    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the
+    /// steady test grew.
     fn run_window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
         let (passes, stage) = (self.passes(), self.stage());
         let is_same_pass = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
@@ -297,7 +297,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(self.batch.pages.len() as u64)
     }
 
-    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of pages.
+    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of
+    /// pages.
     fn run_timed(&mut self, pages: u64) -> Result<u64, RunError> {
         if let ([only], Some(dispatcher)) = (&self.tenants[..], &self.dispatcher)
             && self.may_draw_ahead
@@ -379,8 +380,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the pages that
-    /// the stack accepted; otherwise returns the error.
+    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the
+    /// pages that the stack accepted; otherwise returns the error.
     #[cold]
     fn handle_layer_error(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
         if !error.is_end_of_life() {

@@ -120,8 +120,8 @@ impl FitSearch<'_> {
         let found = loop {
             match self.try_size(pages) {
                 Ok((None, found)) => break found,
-                // Layers above the drive show fewer pages than the drive has, and each of several writers has only a part
-                // of them.
+                // Layers above the drive show fewer pages than the drive has, and each of several writers has only a
+                // part of them.
                 Ok((Some(short), _)) => {
                     too_small = pages;
                     pages = short.required_drive_pages(pages).max(pages + 1);
@@ -140,8 +140,8 @@ impl FitSearch<'_> {
         Ok(self.bisect(too_small, pages, found))
     }
 
-    /// Returns the smallest drive found by bisection between `too_small` pages and `large_enough` pages; `found` is the scenario
-    /// for `large_enough`.
+    /// Returns the smallest drive found by bisection between `too_small` pages and `large_enough` pages; `found` is the
+    /// scenario for `large_enough`.
     fn bisect(&self, mut too_small: u64, mut large_enough: u64, mut found: Scenario) -> Scenario {
         for _ in 0..if too_small == 0 { 0 } else { BISECTION_STEPS } {
             let pages = too_small.midpoint(large_enough);

@@ -8,8 +8,8 @@ const MAX_REGIONS: usize = 64;
 /// Maximum number of intervals; if there are more windows, an interval contains several neighbouring windows.
 const MAX_INTERVALS: usize = 128;
 
-/// Erases by region of the drive and interval of the run. Blocks are programmed once between erases, so the map also shows where pages
-/// were written.
+/// Erases by region of the drive and interval of the run. Blocks are programmed once between erases, so the map also
+/// shows where pages were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EraseHeatMap {
     /// Neighbouring blocks in a region; the last region may have fewer.

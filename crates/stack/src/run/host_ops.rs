@@ -101,8 +101,8 @@ impl HostOps {
     }
 }
 
-/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error when it gets
-/// there.
+/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error
+/// when it gets there.
 impl FutureOperations for HostOps {
     fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
         HostOps::next(self, sink).unwrap_or(false)
@@ -124,8 +124,8 @@ fn foresight_error(problem: &str) -> RunError {
     ConfigError::new("tenant", problem).into()
 }
 
-/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no operations
-/// remain.
+/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no
+/// operations remain.
 ///
 /// # Errors
 /// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.

@@ -55,8 +55,8 @@ pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of their
-/// mean; `None` with too few windows.
+/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of
+/// their mean; `None` with too few windows.
 pub fn drift(windows: &[f64]) -> Option<f64> {
     if windows.len() < MIN_WINDOWS {
         return None;

@@ -1,4 +1,5 @@
-//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
+//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a
+//! [`Scenario`].
 //!
 //! Every error names the key, and the position in the file if the file contains the error.
 
@@ -157,8 +158,8 @@ impl Draft {
 
     /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
     ///
-    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of policy or
-    /// workload replaces another, the settings of the replaced kind are removed too.
+    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of
+    /// policy or workload replaces another, the settings of the replaced kind are removed too.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
         let key = Key::parse(key).map_err(|problem| setting_error(key, problem))?;
         self.remove_exclusive_keys(&key);
@@ -357,8 +358,8 @@ impl Source {
     }
 }
 
-/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer than any
-/// scenario.
+/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer
+/// than any scenario.
 fn read_text(path: &Path) -> std::io::Result<String> {
     const MAX_BYTES: u64 = 64 << 20;
     let file = File::open(path)?;

@@ -11,7 +11,8 @@ use std::fmt::Write;
 use wearwell_stack::RunResult;
 use wearwell_stack::layers::FEATURE_CONFLICTS;
 
-/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it is fixed.
+/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it
+/// is fixed.
 const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
@@ -280,7 +281,8 @@ fn windows_change_no_count() {
     assert!(compared > 40, "{compared}");
 }
 
-/// Features without an effect on results: defaults, features only for the calling program, and features that only save memory.
+/// Features without an effect on results: defaults, features only for the calling program, and features that only save
+/// memory.
 const WITHOUT_EFFECT: &[&str] = &["free_pool", "unheard", "log", "held_data", "block_directory"];
 
 /// Every feature changes the result of some scenario here; otherwise its pairs would test nothing.

@@ -27,7 +27,8 @@ const CONTEXTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover them.
+/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover
+/// them.
 const NEED_KNOWLEDGE: [&str; 5] =
     ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
 

@@ -159,7 +159,8 @@ fn persistent_trim_costs_a_page_unless_batched() {
         let records = space.metadata.unwrap().trim_record_pages;
         assert_eq!(records, outgoing(space, "log_metadata", "write"));
         assert_eq!(outgoing(space, "host", "write"), space.incoming["write"]);
-        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more write.
+        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more
+        // write.
         let ranges = space.incoming["trim"];
         let expected = ranges / u64::from(trims) + ranges / 256;
         assert!(records.abs_diff(expected) <= 2 + ranges / 256, "{records} for {ranges} trims");

@@ -216,8 +216,8 @@ fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
     only.iter().map(|name| Family::named(name).map_err(AdviseError::Options)).collect()
 }
 
-/// Returns the changes that fit. Drops changes that lead to a scenario in `proposed`; other changes that do not fit go to
-/// `skipped`.
+/// Returns the changes that fit. Drops changes that lead to a scenario in `proposed`; other changes that do not fit go
+/// to `skipped`.
 fn fitting_candidates(
     base: &ResolvedStack<'_>,
     changes: Vec<Change>,

@@ -94,7 +94,8 @@ fn effective_space(
     })
 }
 
-/// Returns the spare factor that explains `measured`, with bounds from those of `measured`; `None` if no spare space does.
+/// Returns the spare factor that explains `measured`, with bounds from those of `measured`; `None` if no spare space
+/// does.
 fn spare_factor(models: &DriveModels, model: DriveModel, measured: &Interval) -> Option<Interval> {
     let value = models.spare_factor(model, measured.value).ok()?;
     if measured.high <= measured.value * (1.0 + NARROW_WIDTH)

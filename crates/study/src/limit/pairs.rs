@@ -98,8 +98,8 @@ impl<'a> PairRuns<'a> {
             .collect()
     }
 
-    /// Makes all later runs measure the same writes as the runs in `unchanged`, seed by seed. Returns the drive's placement
-    /// and victim policy, if it has them.
+    /// Makes all later runs measure the same writes as the runs in `unchanged`, seed by seed. Returns the drive's
+    /// placement and victim policy, if it has them.
     pub fn fix_writes_to(
         &mut self,
         unchanged: &[RunResult],

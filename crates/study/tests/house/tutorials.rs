@@ -1,7 +1,7 @@
 //! The tutorials for developers, `docs/adding-*.md`, followed literally.
 //!
-//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of the
-//! line, as in "Write `crates/engine/src/victim/new.rs`:".
+//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of
+//! the line, as in "Write `crates/engine/src/victim/new.rs`:".
 //!
 //! - A block of `diff` changes the file; `@@` separates hunks. The unchanged and removed lines of a hunk occur once in
 //!   the file.
@@ -9,9 +9,9 @@
 //! - Any other block is a new file.
 //! - Blocks without a file are explanations and are not applied.
 //!
-//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the repository
-//! with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks apply and that
-//! all names exist.
+//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the
+//! repository with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks
+//! apply and that all names exist.
 
 use crate::common::root;
 use crate::tidy::{assert_no_complaints, files, sources};

@@ -64,9 +64,9 @@ pub struct ClassShare {
 /// # Scope of the bound
 ///
 /// The result is a lower bound for every division of the spare space, if classes never share a block and each is
-/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`ClassCleaning::Greedy`] it
-/// bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue. It
-/// does not bound drives that mix classes in a block, nor drives that know more than the classes.
+/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`ClassCleaning::Greedy`]
+/// it bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue.
+/// It does not bound drives that mix classes in a block, nor drives that know more than the classes.
 ///
 /// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division.
 /// It brings all classes to about the same load, and costs about as much as uniform writes.

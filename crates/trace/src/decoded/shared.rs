@@ -41,8 +41,8 @@ enum DecodeEnd {
     Complete(Progress),
     /// Requests after the chunks must be read from the file; the first cursor may take this reader.
     Unstored(Option<Box<TraceReader>>),
-    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in the
-    /// file again.
+    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in
+    /// the file again.
     Failed(Option<TraceError>),
 }
 

@@ -44,8 +44,8 @@ struct PrefixSums([u32; FAN_OUT]);
 
 /// A bitmap of fixed length whose bits are set once each.
 ///
-/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008). A tree
-/// of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
+/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA
+/// 2008). A tree of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
 #[derive(Default)]
 pub struct RankedBits {
     lines: Vec<Line>,

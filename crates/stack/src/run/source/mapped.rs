@@ -42,8 +42,8 @@ pub struct Position {
 }
 
 impl MappedTrace {
-    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the position; returns
-    /// false if the pass ended first. If one page is wanted, appends exactly one request.
+    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the
+    /// position; returns false if the pass ended first. If one page is wanted, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
         let end_pages = batch.pages.len() + pages;
         while batch.pages.len() < end_pages {

@@ -372,8 +372,8 @@ impl StoredPasses {
         passes
     }
 
-    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass has the
-    /// same operations.
+    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass
+    /// has the same operations.
     fn end_pass(&mut self, is_repeated: bool, skipped: u64) {
         match self.recording.take() {
             Some(mut recording) if !is_repeated => {
