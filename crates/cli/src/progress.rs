@@ -107,7 +107,7 @@ pub struct SweepProgress {
     cost: Mutex<Cost>,
 }
 
-/// Cost of the runs made now, without those found in the store.
+/// Cost of the executed runs, without those found in the store.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     runs: u32,

@@ -1,5 +1,5 @@
-//! A stack without a workload of its own: the calling program writes to it at any time, and its result has the form of
-//! a run's result.
+//! A stack without a workload: the calling program writes to it at any time, and its result has the form of a run's
+//! result.
 
 use crate::build::{BuildContext, Stack, build_resolved};
 use crate::layers::{CustomPolicies, Feature};

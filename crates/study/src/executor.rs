@@ -1,4 +1,4 @@
-//! Execution of a study's runs: the interface between the runs to be made and the place where they execute.
+//! Execution of a study's runs: the interface between planned runs and the threads or machines that execute them.
 //!
 //! A run is a function of its scenario alone, so the result of a study does not depend on the executor or on the order
 //! of runs.
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Observer, Progress, RunError, RunResult, run};
 
-/// Run to be made.
+/// Run to be executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Number of the run in the study.

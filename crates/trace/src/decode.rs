@@ -57,7 +57,7 @@ impl<'a> Sink<'a> {
         Sink { batch, limit, volumes, skipped, digests: Vec::new() }
     }
 
-    /// True if the batch has room.
+    /// True if the batch can hold another request.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.batch.len() < self.limit

@@ -18,7 +18,7 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     Some(format!(
         "{}: write amplification with internal reads {with_reads} (a write costs {} reads, {source}); {} of RAM\n{}",
         ftl.kind,
-        // More than two digits would be false precision; rounding keeps 10 as 10.
+        // More than two digits would be false precision; rounding leaves 10 as 10.
         (ftl.delta * 100.0).round() / 100.0,
         ByteSize(ftl.ram_bytes),
         events(ftl)

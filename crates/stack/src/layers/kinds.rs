@@ -117,15 +117,15 @@ pub struct LayerPlan<S> {
     pub block_pages: u32,
     /// Blocks (segments) of the layer below that the layer holds open at a time.
     pub streams: u8,
-    /// Stream hints that the layer keeps apart, from 0 on; 0 if it ignores hints.
-    pub placement_handles: u8,
     /// Number of stream hints that the layer distinguishes, from 0 on; 0 if it ignores hints.
+    pub placement_handles: u8,
+    /// Blocks that may be open at a time, for a zoned drive.
     pub max_open_blocks: Option<u32>,
     /// True if the layer cleans and reports cleaning to the layer below.
     pub reports_cleaning: bool,
     /// Features that the settings require.
     pub features: Features,
-    /// Abilities that the layer needs of the layer below, each with the key that needs it.
+    /// Abilities that the layer below must have, each with the key that requires it.
     pub needs: Vec<(Ability, &'static str)>,
     /// Bytes of memory that its simulation takes in addition to the tables of a log.
     pub memory_bytes: u64,

@@ -22,7 +22,7 @@ use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
-/// Pages handed to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
+/// Pages applied to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
 
 /// Pages between two reports of progress.
@@ -159,7 +159,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Runs the workload until it is steady, or for as long as the scenario says; returns true if it became steady.
+    /// Runs the workload until it is steady, or for the length that the scenario gives; returns true if it became
+    /// steady.
     ///
     /// Completes a started pass through a trace, so that measuring begins with the trace.
     pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
@@ -395,7 +396,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Asks the observer whether to continue, and reports the progress from time to time.
+    /// Lets the observer stop the run, and reports the progress from time to time.
     fn observe(&mut self, pages: u64, phase: Phase, done: f64) -> Result<(), RunError> {
         if self.observer.should_continue().is_break() {
             return Err(RunError::Interrupted);

@@ -27,7 +27,7 @@ const LARGE_DRIVE_PAGES: u64 = 1 << 24;
 /// Bisection steps between a drive that is too small and one that is large enough.
 const BISECTION_STEPS: u32 = 5;
 
-/// Sizes the drive of `scenario` to fit its traces, if `device.fit` asks for it: computes the capacity, and the address
+/// Sizes the drive of `scenario` to fit its traces, if `device.fit` requests it: computes the capacity, and the address
 /// rules that go with it. With several tenants, each tenant with a trace gets as many pages as its trace touches.
 ///
 /// Reads each trace once. The extent is stored in `device.fit`, so that the scenario needs no second search.

@@ -101,8 +101,8 @@ impl HostOps {
     }
 }
 
-/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error
-/// when it gets there.
+/// Future operations of a run. After an unreadable line of the trace, no further operations are known; the run itself
+/// reports the error at that line.
 impl FutureOperations for HostOps {
     fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
         HostOps::next(self, sink).unwrap_or(false)

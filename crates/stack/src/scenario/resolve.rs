@@ -335,7 +335,7 @@ fn add_features_above(
     ]);
 }
 
-/// Refuses deduplication if the scenario does not say what pages hold.
+/// Refuses deduplication if the scenario does not configure the contents of pages.
 fn check_contents(scenario: &Scenario) -> Result<(), ConfigError> {
     if !scenario.holds_content() {
         return Ok(());

@@ -27,7 +27,7 @@ fn f2fs_checkpoint_has_two_pages_and_packed_summaries_with_any_number_of_logs() 
         let result = run_text(&text);
         let metadata = result.layers[0].metadata.unwrap();
         assert!(metadata.checkpoints > 0 && metadata.metadata_share > 0.0);
-        // Three open segments of 64 pages have at most 192 summaries, and a page has room for 440.
+        // Three open segments of 64 pages have at most 192 summaries, and a page holds up to 440.
         assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * 3, "{preset}");
         let kinds = [metadata.summary_pages, metadata.map_pages, metadata.segment_info_pages];
         let sum = kinds.iter().sum::<u64>() + metadata.checkpoint_pages;

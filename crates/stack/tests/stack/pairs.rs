@@ -22,7 +22,7 @@ const NO_SETTING: &str = "no layer has a setting for both";
 enum MatrixCell {
     /// The pair works.
     Works,
-    /// The pair works in one stack, with each feature in a layer of its own.
+    /// The pair works in one stack, with each feature in a separate layer.
     SeparateLayers,
     /// Both are values of one setting.
     Same,

@@ -80,14 +80,14 @@ pub struct TrialResult {
     pub rank: Option<usize>,
     /// Classification of the result.
     pub verdict: TrialVerdict,
-    /// Change that was made.
+    /// The change that was tried.
     #[serde(flatten)]
     pub change: Change,
     /// Saving compared with the unchanged stack at the same capacity; `None` without a figure.
     pub saving: Option<Saving>,
     /// Unchanged stack at the capacity after the change; `None` if the change keeps the capacity.
     pub reference: Option<Reference>,
-    /// Costs of the change besides wear, as far as the model knows them.
+    /// Costs of the change other than wear, as far as the model knows them.
     pub prices: Vec<Price>,
     /// Equivalent options of the software.
     pub options: Vec<OptionChange>,

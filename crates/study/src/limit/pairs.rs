@@ -124,7 +124,7 @@ impl<'a> PairRuns<'a> {
         Ok(parts)
     }
 
-    /// Executes the runs of `pairs` that have not been made.
+    /// Executes the runs of `pairs` that have not been executed.
     pub fn run_missing(&mut self, pairs: &[(&PolicySetting, &PolicySetting)]) -> Result<(), LowerBoundError> {
         let mut points = Vec::new();
         let mut planned = BTreeSet::new();

@@ -131,7 +131,7 @@ pub struct PolicyRow {
     /// Half-width of the 95 % interval of the excess over the best offline policies, paired by seed; `None` with a
     /// single seed.
     pub above_offline_ci95: Option<f64>,
-    /// Rewrites by cause; `None` if the runs needed for it cannot be made.
+    /// Rewrites by cause; `None` if the runs needed for it cannot be executed.
     pub loss: Option<RewriteLoss>,
 }
 
@@ -183,7 +183,7 @@ pub fn compare_policies(
     Ok(PolicyComparison { limits: with_bounds(unchanged)?, offline: best.map(|(_, result)| result), rows })
 }
 
-/// Finds the best offline policies for a run that has been made.
+/// Finds the best offline policies for a run that has been executed.
 pub(super) fn best_offline_result(
     base: &Draft,
     unchanged: &[RunResult],

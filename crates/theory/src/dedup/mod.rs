@@ -51,7 +51,7 @@ pub enum Detection {
     Cleaning {
         /// True if a stored page is rewritten to a block for shared pages when a duplicate of it is found.
         promotes: bool,
-        /// True if shared pages have blocks of their own.
+        /// True if shared pages have separate blocks.
         separates: bool,
     },
 }

@@ -152,7 +152,7 @@ impl Footprint {
         }
     }
 
-    /// Makes room for the slots of `pages` page writes.
+    /// Ensures that slots for `pages` page writes are free.
     #[inline]
     fn reserve_slots(&mut self, pages: usize) {
         if !self.last_writes.has_free_slots(pages) {

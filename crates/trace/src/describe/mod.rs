@@ -74,7 +74,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
         let decoder = scope.spawn(move || decode(source, sender, returned_batches));
         for batch in batches {
             describer.add(&batch);
-            // If the decoder takes no batch back, it has ended.
+            // If the decoder no longer receives batches, it has ended.
             let _ = return_sender.send(batch);
         }
         decoder.join()

@@ -112,8 +112,8 @@ impl LastWrites {
         }
     }
 
-    /// Renumbers the used slots from 0 in their order, with room for `pages` more, after `clock` page writes; returns a
-    /// function from old to new slots.
+    /// Renumbers the used slots from 0 in their order, with free slots for `pages` more pages, after `clock` page
+    /// writes; returns a function from old to new slots.
     ///
     /// # Panics
     /// If the number of distinct pages written exceeds the number of slots.

@@ -54,8 +54,8 @@ pub const PARTS: &[DemoPart] = &[
 ];
 
 impl DemoPart {
-    /// Runs the part on the drive at `socket`, for at most `max_duration`: with fio if wanted and possible, otherwise
-    /// with the built-in client. Returns the name of the client.
+    /// Runs the part on the drive at `socket`, for at most `max_duration`: with fio if requested and possible,
+    /// otherwise with the built-in client. Returns the name of the client.
     pub fn run(
         &self,
         socket: &Path,

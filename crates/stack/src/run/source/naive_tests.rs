@@ -74,7 +74,7 @@ impl<'a> NaiveMapping<'a> {
         }
     }
 
-    /// Returns the runs of a request that is passed on, or a word of the error.
+    /// Returns the runs of a request that reaches the drive, or words of the error message.
     fn map(&mut self, request: &Request) -> Result<Option<Runs>, &'static str> {
         let case = self.case;
         if request.op == Op::Flush {

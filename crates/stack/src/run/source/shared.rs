@@ -137,8 +137,8 @@ impl Recording {
         Some(trace)
     }
 
-    /// Makes room for `bytes` more by evicting the least recently used traces; returns false if there is not enough
-    /// memory.
+    /// Frees memory for `bytes` more bytes by evicting the least recently used traces; returns false if there is not
+    /// enough memory.
     fn reserve(&mut self, bytes: usize) -> bool {
         if bytes == 0 {
             return true;
