@@ -12,17 +12,18 @@ use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, J
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the cache.
+/// Number of requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the
+/// cache.
 const DRAW_AHEAD: usize = 12;
 
-/// Requests before the turn of a page at which its table entry is cached, so that the data it points to can be
-/// prefetched.
+/// Distance, in requests, at which the data behind the table entry of a page is prefetched; the entry itself is then in
+/// the cache.
 const PREFETCH_DISTANCE: usize = 5;
 
-/// Single-page writes that are drawn together, if the source has no other requests.
+/// Number of single-page writes that are drawn together, if the source has no other requests.
 const WRITES_PER_DRAW: u64 = 32;
 
-/// Drawn writes that are prefetched with one call.
+/// Number of drawn writes that are prefetched with one call.
 const PREFETCH_GROUP: usize = 4;
 
 /// The clock of a run, and the requests that wait for their time.

@@ -22,13 +22,13 @@ use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
-/// Pages applied to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
+/// Number of pages applied to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
 
-/// Pages between two reports of progress.
+/// Number of pages between two reports of progress.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
-/// Passes through a trace whose write amplification must agree for the run to be steady.
+/// Number of passes through a trace whose write amplification must agree for the run to be steady.
 const STEADY_PASSES: usize = 3;
 
 /// Runs the workload on the stack and records the time series.

@@ -15,10 +15,10 @@ use wearwell_base::foresight::Foresight;
 use wearwell_engine::layer::ContentId;
 use wearwell_workload::PageBatch;
 
-/// Pages read from the trace at a time.
+/// Number of pages read from the trace at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Batches between two reports of progress.
+/// Number of batches between two reports of progress.
 const BATCHES_PER_PROGRESS: u64 = 64;
 
 /// Smallest drive, in pages, at which the search gives up: far above what any preset needs for its planes.
@@ -210,7 +210,7 @@ struct PageShortage {
 }
 
 impl PageShortage {
-    /// Returns the drive size at which the trace would fit, if the shown pages grew in proportion to `pages`.
+    /// Returns the drive size at which the trace would fit, if the exported pages grew in proportion to `pages`.
     fn required_drive_pages(self, pages: u64) -> u64 {
         let scaled = (u128::from(pages) * u128::from(self.touched)).div_ceil(u128::from(self.exported));
         u64::try_from(scaled).unwrap_or(u64::MAX)

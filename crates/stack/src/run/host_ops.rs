@@ -16,10 +16,10 @@ use wearwell_base::foresight::{Foresight, FutureOperations};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Pages drawn at a time.
+/// Number of pages drawn at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Passes through a trace without a write after which no write is expected.
+/// Number of passes through a trace without a write after which no write is expected.
 const MAX_PASSES_WITHOUT_WRITE: u64 = 2;
 
 /// The operations of one tenant of a run, in order, from the fresh drive on.
@@ -28,7 +28,7 @@ struct HostOps {
     preconditioning: VecDeque<(Box<dyn Source>, u64)>,
     workload: Box<dyn Source>,
     batch: PageBatch,
-    /// Last pass through the trace in which it wrote.
+    /// Last pass through the trace that contained a write.
     last_writing_pass: Option<u64>,
 }
 

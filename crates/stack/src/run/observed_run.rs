@@ -43,7 +43,7 @@ pub(crate) struct ObservedRun<'a, P> {
     pub batch: PageBatch,
 }
 
-/// Reason to stop: the observer has enough, or nothing more can be written.
+/// Reason to stop: the observer stopped the run, or no further page can be written.
 enum StopReason {
     ObserverStopped,
     EndOfLife(LayerError),

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// Groups of keys that express the same setting: setting one by hand removes the other keys of its group from a file.
+/// Groups of keys that express the same setting: a change of one key removes the other keys of its group from a file.
 const EXCLUSIVE_KEYS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
@@ -39,7 +39,7 @@ const EXCLUSIVE_ENTRY_KEYS: &[(&str, &[&str])] =
 pub struct Draft {
     value: Value,
     source: Option<Source>,
-    /// Keys that were changed by hand.
+    /// Keys that were changed since.
     changed: Vec<Key>,
 }
 

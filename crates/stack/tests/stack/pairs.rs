@@ -17,7 +17,7 @@ const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
 
-/// Outcome of a pair; the documentation explains the marks.
+/// Outcome of a pair; the documentation explains its symbols.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatrixCell {
     /// The pair works.
@@ -88,7 +88,7 @@ fn combine_outcomes(a: &str, b: &str, outcomes: &[(&str, Outcome)]) -> Result<Ma
     }
 }
 
-/// Returns the marks of all pairs, by row and column.
+/// Returns the outcomes of all pairs, by row and column.
 fn matrix(requests: &[FeatureRequest]) -> Vec<Vec<MatrixCell>> {
     let mut problems = Vec::new();
     let mut marks = vec![vec![MatrixCell::Same; requests.len()]; requests.len()];

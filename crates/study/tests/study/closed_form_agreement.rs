@@ -135,7 +135,7 @@ fn fifo_cleaning_agrees_with_its_closed_form() {
     }
 }
 
-/// Simulates FIFO on a ring of single pages: the hand copies a valid page, or the host writes there.
+/// Simulates FIFO on a ring of single pages: at each position, either a valid page is copied or the host writes a page.
 #[test]
 fn fifo_copies_closed_form_shares() {
     let (spare_factor, r, f) = (0.1, 0.9, 0.2);

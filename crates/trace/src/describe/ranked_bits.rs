@@ -2,19 +2,19 @@
 
 use wearwell_base::table;
 
-/// Bits of one word.
+/// Number of bits of a word.
 const WORD_BITS: usize = 64;
 
-/// Words of one line: seven, so that the line's counts fill the rest of its 64 bytes.
+/// Number of words of a line: seven, so that the line's counts fill the rest of its 64 bytes.
 const LINE_WORDS: usize = 7;
 
-/// Bits of one line.
+/// Number of bits of a line.
 const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
 
-/// Bits of one count within a line, which is at most 448.
+/// Number of bits of a count within a line; a count is at most 448.
 const COUNT_BITS: usize = 9;
 
-/// Sums that share one group.
+/// Number of sums in a group.
 const FAN_OUT: usize = 32;
 
 /// Bits of a line, with the number of set bits before each of its words.

@@ -43,7 +43,7 @@ pub struct Position {
 
 impl MappedTrace {
     /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the
-    /// position; returns false if the pass ended first. If one page is wanted, appends exactly one request.
+    /// position; returns false if the pass ended first. If one page is requested, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
         let end_pages = batch.pages.len() + pages;
         while batch.pages.len() < end_pages {

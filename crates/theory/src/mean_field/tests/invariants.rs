@@ -25,7 +25,7 @@ fn one_choice_gives_the_inverse_of_the_spare_factor() {
     }
 }
 
-/// Here the cyclic start is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
+/// Here the cyclic guess is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
 /// as `a - c / b`.
 #[test]
 fn large_blocks_converge_from_small_blocks() {
