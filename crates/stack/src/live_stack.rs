@@ -143,7 +143,7 @@ impl LiveStack {
         StackSnapshot::new(self.description.clone(), self.initial.clone(), Snapshot::take(&self.stack))
     }
 
-    /// True if equal contents are stored once, so that equal names must mean equal bytes.
+    /// True if equal contents are stored once, so that equal content names must mean equal bytes.
     pub fn shares_contents(&self) -> bool {
         self.resolved.scenario.holds_content()
     }

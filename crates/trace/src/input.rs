@@ -167,7 +167,8 @@ impl Input {
                 self.long_line.clear();
                 self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
                 self.count += 1;
-                // Returned before the end of the line is searched for, because there may be none.
+                // The beginning is returned before the end of the line is searched for, because the line may have no
+                // end.
                 self.is_in_long_line = true;
                 return Ok(Line::TooLong(&self.long_line));
             }

@@ -56,7 +56,7 @@ impl StackSnapshot {
         self.now.host_pages() - self.initial.host_pages()
     }
 
-    /// Returns the erases after which a block is worn out, if the scenario gives them.
+    /// Returns the number of erases after which a block is worn out, if the scenario gives them.
     pub fn endurance_cycles(&self) -> Option<u32> {
         self.description.device.endurance_cycles
     }

@@ -284,7 +284,7 @@ impl Draft {
         Ok(scenario)
     }
 
-    /// Adds the position in the file to an error about a setting that was found later.
+    /// Adds the position in the file to an error about a setting that was found after the draft was read.
     pub fn explain(&self, error: &ConfigError) -> DraftError {
         self.error_at(Some(&error.key), error.problem.clone())
     }

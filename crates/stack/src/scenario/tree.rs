@@ -122,7 +122,7 @@ impl Tree {
         }
     }
 
-    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` says whether it ends on
+    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` determines if it ends on
     /// a whole block.
     pub(crate) fn lower_layer(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
         let below = self.layers[at].below.as_ref().expect("a log stands on a layer");

@@ -108,7 +108,7 @@ impl HistoryRecorder {
         std::mem::take(&mut self.history)
     }
 
-    /// Ends the life of the version in `page`; returns true if there was one.
+    /// Records the invalidation of the version in `page`; returns true if the page held a version.
     fn end_version(&mut self, page: Lpn, now: usize) -> bool {
         let content = self.pages[page.index()];
         if let Some(version) = content.version() {

@@ -165,7 +165,7 @@ fn fifo_copies_closed_form_shares() {
     let (a, shares) = fifo_copied_shares(&drive, &Classes::hot_cold(r, f).unwrap()).unwrap();
     let simulated = (1.0 + all / f64::from(written), f64::from(copied[0]) / all);
     println!("simulated {simulated:?}, expected {:?}", (a, shares[0]));
-    // 2 million copies and a few hundred thousand writes scatter by 0.2 %.
+    // The results of two million copies and a few hundred thousand writes scatter by 0.2 %.
     assert!((simulated.0 / a - 1.0).abs() < 0.005);
     assert!((simulated.1 / shares[0] - 1.0).abs() < 0.01);
 }

@@ -84,7 +84,8 @@ pub struct DedupSteadyState {
     pub sharing: f64,
     /// Spare factor of a drive without deduplication that has equal free space, `S_f'`.
     pub spare_factor: f64,
-    /// Write amplification of that drive: the effect of the space alone.
+    /// Write amplification of a drive with this spare factor and without deduplication: the effect of the freed space
+    /// alone.
     pub equivalent_amplification: f64,
     /// Deduplicated page writes per page written by the host.
     pub saved: f64,

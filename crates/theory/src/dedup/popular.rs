@@ -14,7 +14,7 @@ const END_SAMPLES: usize = 96;
 pub(super) struct PopularContents {
     /// Stored contents shared by two or more logical pages.
     pub shared_pages: f64,
-    /// Fraction that is shared, of the examined logical pages with popular contents.
+    /// Fraction of the examined logical pages with popular contents that share their stored page.
     pub shared_share: f64,
     /// Contents that become shared, per page written by the host.
     pub promoted: f64,

@@ -106,7 +106,7 @@ impl SecondSpreader {
         Ok(())
     }
 
-    /// Returns the first pending request with its time within its second, if that second is complete.
+    /// Returns the first pending request, with a time within its second, if that second is complete.
     fn next_spread(&mut self) -> Option<Request> {
         let start_ns = self.pending.front()?.time_ns;
         let is_complete = self.is_at_end
