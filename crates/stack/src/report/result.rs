@@ -69,8 +69,8 @@ pub struct RunResult {
     /// Results of power cuts in the middle of the run; `None` without cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
-    /// Results of the part named by `top`, if the program that ran the scenario put one on the stack and it did the
-    /// writing. Their form depends on that part.
+    /// Results of the part that `top` names, if the program supplied that part and the part wrote to the stack. Their
+    /// form depends on the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.

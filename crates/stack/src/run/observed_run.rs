@@ -20,8 +20,8 @@ pub trait PageObserver {
     /// Receives the resolved scenario before it is built; an error refuses it.
     fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
 
-    /// Receives the effects of a request (during the fill: of a batch of them) on the media, each with the number of
-    /// its layer in [`ResolvedScenario::tree`]; returns whether to continue.
+    /// Receives the effects of a request on the media, or of a batch of requests during the fill. Each effect comes
+    /// with the number of its layer in [`ResolvedScenario::tree`]. Returns `Break` to end the run.
     fn observe(&mut self, phase: Phase, events: Vec<(usize, MediumEvent)>) -> ControlFlow<()>;
 }
 

@@ -39,7 +39,7 @@ const PAGE_PREFETCH_DISTANCE: usize = 16;
 /// Distance, in requests, at which the index of page states is prefetched.
 const INDEX_PREFETCH_DISTANCE: usize = 32;
 
-/// Distance, in requests, at which the memory for a write that depends on its pages' state is prefetched.
+/// Distance, in requests, at which memory is prefetched whose address depends on the state of a write's pages.
 const REUSE_PREFETCH_DISTANCE: usize = 4;
 
 /// Options for describing a trace.
