@@ -1,5 +1,5 @@
 //! Worker process that runs many commands within itself, which saves a process per case. If a case ends or hangs the
-//! worker, the test knows the case.
+//! worker, the test can name the case.
 
 use super::CLASSES;
 use rustix::process::{Resource, Rlimit, setrlimit};
