@@ -60,7 +60,13 @@ impl Worker {
     /// Starts a worker for the cases of a class.
     pub fn start(class: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "hostile::worker::worker_serves_cases", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "hostile::worker::worker_serves_cases",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(CLASS_VARIABLE, class)
             .env("NO_COLOR", "1")
             .stdin(Stdio::piped())
