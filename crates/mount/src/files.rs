@@ -53,12 +53,12 @@ impl FileNvmfs {
 }
 
 impl FileNvmfsMount {
-    /// See [`Mounted::has_ended`].
+    /// See [`Mount::has_ended`].
     pub fn has_ended(&self) -> bool {
         self.0.has_ended()
     }
 
-    /// See [`Mounted::unmount`].
+    /// See [`Mount::unmount`].
     ///
     /// # Errors
     /// Fails if files are open.
@@ -66,12 +66,12 @@ impl FileNvmfsMount {
         self.0.unmount()
     }
 
-    /// See [`Mounted::report`].
+    /// See [`Mount::report`].
     pub fn report(&self) -> Option<String> {
         self.0.report()
     }
 
-    /// See [`Mounted::end`].
+    /// See [`Mount::end`].
     ///
     /// # Errors
     /// Fails if it cannot be unmounted or closing it failed.
@@ -79,7 +79,7 @@ impl FileNvmfsMount {
         self.0.end()
     }
 
-    /// See [`Mounted::join`].
+    /// See [`Mount::join`].
     ///
     /// # Errors
     /// Fails if serving or closing it failed.

@@ -72,7 +72,7 @@ pub trait Mountable: FileSystem {
     where
         Self: Sized;
 
-    /// Executes an order, given by setting [`SNAPSHOT_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR). `now_ns` is in ns since 1970.
+    /// Executes an order, given by setting [`SNAPSHOT_XATTR`](wearwell_nvmfs::stats::SNAPSHOT_XATTR). `now_ns` is in ns since 1970.
     fn execute_order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
         Err(Error::Unsupported("orders"))
     }
@@ -87,7 +87,7 @@ pub trait Mountable: FileSystem {
         None
     }
 
-    /// Returns a report of the mounted file system as JSON, for [`STATS_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
+    /// Returns a report of the mounted file system as JSON, for [`STATS_XATTR`](wearwell_nvmfs::stats::STATS_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }

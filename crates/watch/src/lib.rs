@@ -1,6 +1,6 @@
 //! Monitoring of live drives.
 //!
-//! A [`Control`] is an optional server for queries from this machine: a page, the same data as JSON, and metrics for Prometheus.
+//! A [`ControlServer`] is an optional server for queries from this machine: a page, the same data as JSON, and metrics for Prometheus.
 //! All of these show one [`Reading`](wearwell_serve::Reading). Readings are taken on demand, at most a few times a second for all
 //! clients together. The drive waits only while its counters are copied.
 

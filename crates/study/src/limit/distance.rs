@@ -14,7 +14,7 @@ use wearwell_stack::{Draft, LowerBoundResult, OfflineResult, Progress, RunResult
 ///
 /// # Errors
 ///
-/// Fails as [`super::policies`] does.
+/// Fails as [`super::compare_policies`] does.
 pub fn add_lower_bound(
     draft: &Draft,
     result: RunResult,
@@ -57,7 +57,7 @@ impl BoundDistance {
 ///
 /// # Errors
 ///
-/// Fails as [`super::policies`] does.
+/// Fails as [`super::compare_policies`] does.
 pub fn bound_distance(
     draft: &Draft,
     options: &SweepOptions<'_>,
