@@ -186,7 +186,7 @@ def work(client, model, draw, names, is_shared, on_request):
             else:
                 error, _ = client.request(FLUSH)
                 if error == 0:
-                    model.flushed()
+                    model.on_flush()
         except ServerDisconnected:
             return "killed"
         if error == EIO:

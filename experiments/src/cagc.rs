@@ -83,7 +83,7 @@ impl AssumedValues {
     ///
     /// # Errors
     ///
-    /// As for [`AssumedValues::of`].
+    /// As for [`AssumedValues::from_session`].
     pub fn shipped() -> Result<Self, Failure> {
         let register = Assumptions::register();
         AssumedValues::from_lookup(|name| register.value(name))

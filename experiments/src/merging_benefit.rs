@@ -313,7 +313,7 @@ pub const SCHEMES: [Scheme; 2] = [NONE, CAGC];
 ///
 /// # Errors
 ///
-/// As for [`Point::predicted`].
+/// As for [`Point::predict`].
 pub fn predict_all(session: &Session, points: &[Point]) -> Result<Vec<Prediction>, Failure> {
     session.compute_each("equal pages", points, Point::predict)
 }

@@ -155,7 +155,7 @@ struct PredictionPoint {
 ///
 /// # Errors
 ///
-/// As for [`Place::predicted`].
+/// As for [`MovingDrive::mean_field_amplification`].
 pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, Failure> {
     let length = settings.length;
     let drives = settings.drives();

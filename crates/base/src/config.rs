@@ -31,7 +31,7 @@ impl ConfigError {
     }
 }
 
-/// Longer digit strings are shortened: no reasonable value has so many digits.
+/// Longer digit strings are shortened: no reasonable value has that many digits.
 const MAX_DIGITS: usize = 25;
 
 /// Returns `text` with longer numbers as a power of ten.

@@ -24,11 +24,11 @@ pub trait FutureOperations: Send {
 ///
 /// Time is counted in host page writes: writes are numbered from 0 on a fresh drive. A version is invalidated by the
 /// write that overwrites it or, if it is trimmed, by the next write after the TRIM. At write `now`, invalidations up to
-/// write `now + horizon` are known, and no later ones, however the future is read.
+/// write `now + horizon` are known, and no later ones, regardless of how far the future has been read.
 ///
-/// The future is read once, as far ahead as `horizon`, and past operations are dropped. Memory: 4 bytes per write within
-/// reach, and 8 bytes per logical page. Clones share this state; each user reports every host write, and repeated
-/// reports of a write are allowed.
+/// The future is read once, as far ahead as `horizon`, and past operations are dropped. Memory: 4 bytes per write
+/// within reach, and 8 bytes per logical page. Clones share this state; each user reports every host write, and
+/// repeated reports of a write are allowed.
 #[derive(Clone)]
 pub struct Foresight {
     window: Arc<Mutex<FutureWindow>>,
@@ -71,14 +71,16 @@ impl Foresight {
         self.horizon
     }
 
-    /// Records that host write number `now` is to `page`. Returns the write that will invalidate this version, if it is within reach.
+    /// Records that host write number `now` is to `page`. Returns the write that will invalidate this version, if it is
+    /// within reach.
     pub fn write(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut window = self.lock();
         window.write(page, now);
         self.within_horizon(window.invalidation(page, now + 1), now)
     }
 
-    /// Returns the write that will invalidate the current contents of `page`, seen before write number `now`, if it is within reach.
+    /// Returns the write that will invalidate the current contents of `page`, seen before write number `now`, if it is
+    /// within reach.
     pub fn invalidation(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut window = self.lock();
         window.read_up_to(now);
@@ -105,7 +107,8 @@ impl Foresight {
     }
 }
 
-/// Returns the error that future writes are unknown, although the part `name` needs them; `key` is the key that selects the part.
+/// Returns the error that future writes are unknown, although the part `name` needs them; `key` is the key that selects
+/// the part.
 pub fn unknown_future_error(key: &str, name: &str) -> ConfigError {
     let problem = format!(
         "{name} needs a workload or a trace of the scenario's own, whose writes can be known beforehand; here the program's \
@@ -145,7 +148,7 @@ const TRIMMED: u32 = u32::MAX - 1;
 
 struct FutureWindow {
     future: Box<dyn FutureOperations>,
-    /// Operations received, but further ahead than the reach.
+    /// Operations that were received but are further ahead than the horizon.
     pending: VecDeque<HostOp>,
     is_exhausted: bool,
     horizon: u64,
@@ -273,7 +276,8 @@ mod tests {
         }
     }
 
-    /// Finds the invalidation of the version before write `now` by a scan of all operations from `from` on, as a reference.
+    /// Finds the invalidation of the version before write `now` by a scan of all operations from `from` on, as a
+    /// reference.
     fn naive_invalidation(ops: &[HostOp], from: usize, page: Lpn, now: u64) -> Option<u64> {
         let mut number = now;
         for &op in &ops[from..] {

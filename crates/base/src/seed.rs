@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Generator of all random components (Blackman and Vigna, 2021).
 pub type Random = Xoshiro256PlusPlus;
 
-/// A seed from which components derive their own by name.
+/// A seed from which components derive their own seeds by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 

@@ -4,7 +4,7 @@ mod aligned;
 
 pub use aligned::Table;
 
-/// Least size of a table that requests huge pages: two of them, below which there is no benefit.
+/// Minimum size of a table that requests huge pages: two huge pages, below which there is no benefit.
 #[cfg(target_os = "linux")]
 const MIN_HUGE_TABLE_BYTES: usize = 4 << 20;
 
@@ -46,8 +46,8 @@ fn advise_huge_pages(start: *mut u8, bytes: usize) {
     use rustix::mm::{Advice, madvise};
     let skip = start.align_offset(LARGEST_PAGE_BYTES);
     let whole_pages = (bytes - skip) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
-    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel without
-    // huge pages) leaves ordinary pages.
+    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. If the kernel rejects
+    // the advice, the pages stay normal pages.
     let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
 }
 

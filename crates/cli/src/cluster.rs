@@ -1,8 +1,9 @@
 //! Execution of runs, and of points of reproductions, on a Dask cluster. Dask's protocol needs Python, so a Python
 //! process connects the two.
 //!
-//! The process, `python3 -m wearwell._dask`, receives one line of JSON per job and answers with one line when the job ends.
-//! `python3` is resolved in the current environment, so an activated environment decides which package and which Dask are used.
+//! The process, `python3 -m wearwell._dask`, receives one line of JSON per job and answers with one line when the job
+//! ends. `python3` is resolved in the current environment, so an activated environment decides which package and which
+//! Dask are used.
 
 use crate::messages::print_message;
 use serde::Deserialize;
@@ -30,7 +31,8 @@ pub struct Dask {
     shown_size: Mutex<Option<(u64, u64)>>,
 }
 
-/// A job that has ended: its number, and its result or its error. An error is final: repeating the job gives the same error.
+/// A job that has ended: its number, and its result or its error. An error is final: repeating the job gives the same
+/// error.
 type EndedJob = (usize, Result<Value, String>);
 
 /// Callback that receives each job that ends, and `None` at intervals while no job ends. It decides whether to
@@ -155,7 +157,8 @@ impl Dask {
     }
 }
 
-/// Sends `jobs` as fast as the process reads them. A write error is ignored: the process reports its reason on its own output.
+/// Sends `jobs` as fast as the process reads them. A write error is ignored: the process reports its reason on its own
+/// output.
 fn send_jobs(mut header: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
     let mut to = BufWriter::new(to);
     header["version"] = json!(wearwell_study::BUILD);

@@ -45,7 +45,7 @@ fn example(line: &str, width: usize) -> String {
     };
     let mut current = indent.to_owned();
     for word in words(command) {
-        // Room for the backslash.
+        // Leaves a column for the backslash.
         let is_full = current.chars().count() + 1 + word.chars().count() + 2 > width;
         if is_full && !current.trim().is_empty() {
             text += &format!("{current} \\\n");

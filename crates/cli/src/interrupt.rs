@@ -55,7 +55,7 @@ pub fn interrupt_flow() -> ControlFlow<()> {
     if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Reader that fails once Ctrl-C was pressed, so that its user stops and cleans up.
+/// Reader that fails once Ctrl-C was pressed, so that the code that reads from it stops and cleans up.
 pub struct Interruptible<R>(pub R);
 
 impl<R: Read> Read for Interruptible<R> {

@@ -67,7 +67,8 @@ pub fn check_can_create(path: &Path) -> Result<(), Failure> {
 }
 
 impl OutputFile {
-    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the `inputs`.
+    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the
+    /// `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
         check_not_input(path, inputs)?;
         let kind = match path.extension().and_then(|extension| extension.to_str()) {

@@ -107,7 +107,7 @@ pub struct SweepProgress {
     cost: Mutex<Cost>,
 }
 
-/// Cost of the runs made now, without those found in the store.
+/// Cost of the executed runs, without those found in the store.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     runs: u32,
@@ -127,7 +127,8 @@ impl SweepProgress {
         self.display.clear();
     }
 
-    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished ones.
+    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished
+    /// ones.
     fn estimate(&self, remaining: usize) -> String {
         let cost = *self.cost.lock().expect("nothing panics while it adds");
         if cost.runs == 0 || remaining == 0 {

@@ -1,4 +1,4 @@
-//! Reading of results that were written before.
+//! Reading of results of earlier commands.
 
 use crate::exit::Failure;
 use serde_json::Value;

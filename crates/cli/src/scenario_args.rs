@@ -168,7 +168,8 @@ impl Overrides {
     }
 }
 
-/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at Ctrl-C.
+/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at
+/// Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     if scenario.device.fit != Fit::Requested(true) {

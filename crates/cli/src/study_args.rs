@@ -62,8 +62,8 @@ impl StudyArgs {
         self.store.is_some()
     }
 
-    /// Opens the requested resources. Without a store of the user's own, finished runs are kept in `beside` until
-    /// [`StudyResources::remove_if_complete`].
+    /// Opens the requested resources. Without a store named by the user, finished runs are kept in `temporary_store`
+    /// until [`StudyResources::remove_if_complete`].
     pub fn open_resources(&self, temporary_store: Option<&Path>) -> Result<StudyResources, Failure> {
         let dask = self.executor.dask()?;
         let transient = if self.store.is_some() { None } else { temporary_store.map(Path::to_owned) };

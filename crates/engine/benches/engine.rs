@@ -11,9 +11,9 @@
 //!
 //! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (including the
 //!   random page number) and of a page write (host and cleaning together); `M page/s` the inverse of `ns/page`.
-//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched
-//!   64 ahead, with the same instructions in every build. One core gets at most about 110 M random lines per second
-//!   from memory, so `page/G` and `host/G` show how far the engine is from the possible.
+//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched 64
+//!   ahead, with the same instructions in every build. One core gets at most about 110 M random lines per second from
+//!   memory, so `page/G` and `host/G` show how far the engine is from this limit.
 //! - `B/page` bytes of memory per physical page, including the bookkeeping of the flash; the goal is 8 with blocks of
 //!   128 pages.
 //! - `goal` the goal, with a mark if it is met.

@@ -70,7 +70,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
     PagedSettings { config, victim: greedy, placement: single }
 }
 
-/// Returns a hash of all counts, wear and the translation table: an optimisation that changes it is a defect.
+/// Returns a hash of all counts, wear and the translation table: an optimisation that changes it is a bug.
 fn state(ftl: &PagedFtl<Nand<()>>, reports: &Reports) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);

@@ -1,6 +1,6 @@
 //! The Wearwell engine: log-structured stores on flash and on other layers, and their policies.
 
-/// The naive models refer to the crate by its public name.
+/// The naive models of the tests refer to this crate by its public name.
 #[cfg(test)]
 extern crate self as wearwell_engine;
 

@@ -1,14 +1,14 @@
-//! Queues of small numbers, stored in two arrays; each number is in at most one queue.
+//! Queues of items, which are small numbers, stored in two arrays; each item is in at most one queue.
 
-/// Neighbours of an item in its ring.
+/// Neighbours of an item in its queue, a ring that includes the queue's head.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     previous: u32,
     next: u32,
 }
 
-/// Queues of the numbers below a limit. Insertion, removal from any position and access to the first item take
-/// constant time. Queues are created on first use.
+/// Queues of the items below a limit. Insertion, removal from any position and access to the first item take constant
+/// time. Queues are created on first use.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
     /// The items, followed by a head for each queue.
@@ -22,7 +22,7 @@ pub(crate) struct Queues {
 const NONE: u8 = u8::MAX;
 
 impl Queues {
-    /// Creates empty queues of the numbers below `items`.
+    /// Creates empty queues for the items below `items`.
     pub(crate) fn new(items: u32) -> Self {
         let nodes = (0..items).map(|at| Node { previous: at, next: at });
         Queues { nodes: nodes.collect(), queue_of: vec![NONE; items as usize], lengths: Vec::new() }
@@ -83,7 +83,7 @@ impl Queues {
         items.take_while(move |&item| item != head)
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.queue_of) + size_of_val(&*self.lengths)
     }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!((all(&rings, 0), all(&rings, 1), rings.len(0)), (vec![0, 5], vec![4], 2));
         rings.remove(4);
         assert_eq!((rings.first(1), rings.len(1)), (None, 0));
-        // Six items and two heads of 8 bytes, six marks, two lengths.
+        // Six items and two heads of 8 bytes each, six queue numbers of 1 byte, two lengths of 4 bytes.
         assert_eq!(rings.memory_bytes(), 64 + 6 + 8);
     }
 }

@@ -2,17 +2,17 @@
 //!
 //!     cargo bench --bench replay -- [--quick] [NAME…]
 //!
-//! Runs the cases whose name contains one of the words. The bench generates the trace: 70 % writes; requests of 1, 2, 4 and 16 pages in
-//! equal shares, at uniformly random addresses. The synthetic workload has the same distribution. Each case is run several times in
-//! turn with its synthetic workload; the medians are printed:
+//! Runs the cases whose name contains one of the words. The bench generates the trace: 70 % writes; requests of 1, 2, 4
+//! and 16 pages in equal shares, at uniformly random addresses. The synthetic workload has the same distribution. Runs
+//! of each case alternate with runs of its synthetic workload; the medians are printed:
 //!
-//! - `ns/page` CPU time of the thread over the page programs of the flash.
-//! - `ratio` to the synthetic workload. The goal is at most 1.3; timed, at most 2.
-//! - `requests/s` requests of the trace per second of CPU time.
-//! - `bytes` memory of the decoded trace per request, at the end.
+//! - `ns/page`: CPU time of the thread per page program of the flash.
+//! - `ratio`: this time over that of the synthetic workload. The goal is at most 1.3, and at most 2 in timed runs.
+//! - `requests/s`: requests of the trace per second of CPU time.
+//! - `bytes`: memory of the decoded trace per request, at the end of the run.
 //!
-//! Times are CPU time of the thread that runs the drive, which excludes decoding in another thread; the last line has the decoding
-//! time.
+//! Times are CPU time of the thread that runs the drive, which excludes decoding in another thread; the last line has
+//! the decoding time.
 
 use cpu_time::{ProcessTime, ThreadTime};
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ struct Case {
     trace: &'static str,
     /// Settings of the synthetic workload, except request sizes.
     synthetic: &'static str,
-    /// Settings of both runs, before all tables.
+    /// Top-level settings of both runs, which TOML requires before all tables.
     top: &'static str,
     /// Settings of the device, except its capacity.
     device: &'static str,
@@ -49,7 +49,7 @@ struct Case {
     max_ratio: f64,
 }
 
-/// Content of the trace.
+/// Special requests of the trace.
 #[derive(Clone, Copy, PartialEq)]
 enum TraceContent {
     Plain,
@@ -116,7 +116,8 @@ impl XorShift {
     }
 }
 
-/// Writes a trace of `requests` requests over `pages` pages to `path`, in the format `wearwell`; returns the pages written per request.
+/// Writes a trace of `requests` requests over `pages` pages to `path`, in the format `wearwell`; returns the pages
+/// written per request.
 fn write_trace(path: &Path, content: TraceContent, requests: u64, pages: u64) -> f64 {
     let digests = if content == TraceContent::Digests { ",digests_4096" } else { "" };
     let mut text = format!("time_ns,op,volume,offset_bytes,length_bytes,hint{digests}\n");
@@ -146,8 +147,8 @@ fn write_trace(path: &Path, content: TraceContent, requests: u64, pages: u64) ->
     written_pages as f64 / requests as f64
 }
 
-/// Returns the scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic workload if it is
-/// `None`.
+/// Returns the scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic
+/// workload if it is `None`.
 fn scenario(case: &Case, trace: Option<&Path>, capacity_pages: u64, drive_writes: f64) -> Scenario {
     let fits = case.fit && trace.is_some();
     let capacity = match fits {

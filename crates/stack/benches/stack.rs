@@ -7,12 +7,13 @@
 //! Runs the same workload on the FTL alone and on stacks of one, two and three logs above it, in turns, and takes the
 //! median of each. Columns:
 //!
-//! - `pages` page writes of all layers together, host and cleaning, metadata included.
-//! - `ns/page` CPU time over these pages, including the workload generator.
-//! - `above` cost of a page written by the logs, as a multiple of a page in the FTL alone. The time beyond that of the
-//!   FTL's pages, which cost as much as in the FTL alone, is divided by the pages of the logs. The goal is at most 1.
+//! - `pages`: page writes of all layers together, host and cleaning, metadata included.
+//! - `ns/page`: CPU time per page of these, including the workload generator.
+//! - `above`: cost of a page written by the logs, over the cost of a page in the FTL alone. The FTL's pages are assumed
+//!   to cost as much as in the FTL alone; the remaining time is divided by the pages of the logs. The goal is at most
+//!   1.
 //!
-//! Times are CPU time of the thread. On a shared machine times vary by half, ratios by a tenth.
+//! Times are CPU time of the thread. On a shared machine, times vary by a half and ratios by a tenth.
 
 use cpu_time::ThreadTime;
 use std::ops::ControlFlow;

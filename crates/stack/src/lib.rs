@@ -1,7 +1,8 @@
 //! Turns a scenario into a stack, runs it and returns the result.
 //!
-//! Five modules, each of which uses only those before it: [`layers`], the kinds of layers; `scenario`, the configuration as
-//! written, and with every default filled in; `build`, the stack; `run`, its execution; `report`, the result.
+//! Five modules, each of which uses only those before it: [`layers`], the kinds of layers; `scenario`, the
+//! configuration as written, and with every default filled in; `build`, the stack; `run`, its execution; `report`, the
+//! result.
 
 mod build;
 pub mod device;

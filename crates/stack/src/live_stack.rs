@@ -1,4 +1,5 @@
-//! A stack without a workload of its own: its owner writes to it at will, and its result has the form of a run's result.
+//! A stack without a workload: the calling program writes to it at any time, and its result has the form of a run's
+//! result.
 
 use crate::build::{BuildContext, Stack, build_resolved};
 use crate::layers::{CustomPolicies, Feature};
@@ -23,7 +24,7 @@ use wearwell_engine::instances::StoredMedium;
 use wearwell_engine::layer::{ContentId, Layer, LayerError, LayerExt, Reports, ZoneState};
 use wearwell_engine::timing::Journal;
 
-/// A stack without a workload: its owner writes, reads and trims pages and names their contents.
+/// A stack without a workload: the calling program writes, reads and trims pages and names their contents.
 ///
 /// Only the stack of the scenario matters: workloads, times and measuring are ignored. The drive is new.
 pub struct LiveStack {
@@ -45,7 +46,8 @@ pub struct LiveStack {
 }
 
 impl LiveStack {
-    /// Builds the stack of `scenario` and fills in every default. A zoned drive without a log has to be written as [`Live::zone`] says.
+    /// Builds the stack of `scenario` and fills in every default. A zoned drive without a log has to be written as
+    /// [`LiveStack::zone`] requires.
     ///
     /// # Errors
     /// A scenario that cannot be built, or whose stack may lose written data.
@@ -53,20 +55,21 @@ impl LiveStack {
         LiveStack::build(resolve_live(scenario, false)?, None)
     }
 
-    /// Builds a stack like [`Live::new`], with a clock that [`Live::start_clock`] starts. Operations take the times given by `timing` of
-    /// the scenario, or else by the device's preset.
+    /// Builds a stack like [`LiveStack::new`], with a clock that [`LiveStack::start_clock`] starts. The durations of
+    /// operations come from `timing` of the scenario, or else from the device's preset.
     ///
     /// # Errors
-    /// As [`Live::new`]; times that are missing.
+    /// As [`LiveStack::new`]; times that are missing.
     pub fn timed(scenario: &Scenario) -> Result<Self, ConfigError> {
         LiveStack::build(resolve_live(scenario, true)?, None)
     }
 
-    /// Builds a stack like [`Live::new`], on flash that is stored outside of the simulation: a new drive, or one that recovers from that
-    /// flash. If recovery fails, `medium` receives the reason.
+    /// Builds a stack like [`LiveStack::new`], on flash that is stored outside of the simulation: a new drive, or one
+    /// that recovers from that flash. If recovery fails, `medium` receives the reason.
     ///
     /// # Errors
-    /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that was not written by such a drive.
+    /// As [`LiveStack::new`]; a scenario with a [`no_recovery_reason`](StoredFlashPlan::no_recovery_reason), and flash
+    /// that was not written by such a drive.
     pub fn on_stored_flash(scenario: &Scenario, medium: Arc<dyn StoredMedium>) -> Result<Self, ConfigError> {
         LiveStack::build(resolve_live(scenario, false)?, Some(medium))
     }
@@ -74,7 +77,7 @@ impl LiveStack {
     /// Returns the properties of the drive of `scenario` that are needed to store its flash outside of the simulation.
     ///
     /// # Errors
-    /// As [`Live::new`].
+    /// As [`LiveStack::new`].
     pub fn stored_flash_plan(scenario: &Scenario) -> Result<StoredFlashPlan, ConfigError> {
         Ok(StoredFlashPlan::of(&resolve_live(scenario, false)?))
     }
@@ -140,7 +143,7 @@ impl LiveStack {
         StackSnapshot::new(self.description.clone(), self.initial.clone(), Snapshot::take(&self.stack))
     }
 
-    /// True if equal contents are stored once, so that equal names must mean equal bytes.
+    /// True if equal contents are stored once, so that equal content names must mean equal bytes.
     pub fn shares_contents(&self) -> bool {
         self.resolved.scenario.holds_content()
     }
@@ -155,7 +158,8 @@ impl LiveStack {
         self.stack.check()
     }
 
-    /// Returns the number of stream hints, from 0 on, that the topmost layer keeps apart: its placement handles. 0 if it ignores hints.
+    /// Returns the number of stream hints, from 0 on, that the topmost layer distinguishes: its placement handles. 0 if
+    /// the layer ignores hints.
     pub fn placement_handles(&self) -> u16 {
         let ResolvedScenario { tree, layers, ftl, .. } = &self.resolved;
         layers
@@ -203,7 +207,7 @@ impl LiveStack {
         Ok(())
     }
 
-    /// Reads pages and appends their contents to `out`; a page never written holds [`Content::UNKNOWN`].
+    /// Reads pages and appends their contents to `out`; a page never written holds [`ContentId::UNKNOWN`].
     ///
     /// # Errors
     /// Pages outside the drive.
@@ -234,7 +238,7 @@ impl LiveStack {
         self.run_request(Op::Flush, |layer, _| layer.flush())
     }
 
-    /// Runs `work` on the named pages; in timed mode, as a request on the clock.
+    /// Runs `work` on the selected pages; in timed mode, as a request on the clock.
     fn run_request<T>(
         &mut self,
         op: Op,
@@ -270,8 +274,9 @@ impl LiveStack {
         self.clock.as_ref().map(LiveClock::next_number)
     }
 
-    /// Appends to `ended` the numbers of requests whose end became known since the last call, with their end times, ns; a time may lie in
-    /// the future. Returns the time at which more may be known, if requests are in flight.
+    /// Appends to `completed` the numbers of requests whose end became known since the last call, with their end times,
+    /// ns; a time may lie in the future. Returns the time at which further ends may be known, if requests are in
+    /// flight.
     pub fn collect_completed(&mut self, completed: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.clock.as_mut().and_then(|clock| clock.collect_completed(completed))
     }

@@ -15,12 +15,12 @@ use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{ContentId, EventLog};
 use wearwell_workload::PageBatch;
 
-/// Runs `scenario` until `observer` stops it. `observer` sees every page that is programmed or invalidated on the flash, with any FTL, and
-/// in the segments of each log. A workload supplied by the program replaces the scenario's.
+/// Runs `scenario` until `observer` stops it. `observer` sees every page that is programmed or invalidated on the
+/// flash, with any FTL, and in the segments of each log. A workload supplied by the program replaces the scenario's.
 ///
 /// # Errors
-/// As [`crate::run()`]; also features that cannot be observed page by page: a clock, power cuts, and layers above the FTL other than
-/// logs.
+/// As [`crate::run()`]; also features that cannot be observed page by page: a clock, power cuts, and layers above the
+/// FTL other than logs.
 pub fn run_observed(
     scenario: &Scenario,
     parts: CustomParts,

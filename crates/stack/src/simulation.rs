@@ -117,7 +117,7 @@ fn build_dispatcher(timing: ResolvedTiming, journal: Journal) -> Result<RequestD
     RequestDispatcher::new(timing.flash, timing.host, journal).map_err(|error| error.within("timing"))
 }
 
-/// Returns `scenario` with a drive sized to its trace if `device.fit` asks for that, and unchanged otherwise.
+/// Returns `scenario` with a drive sized to its trace if `device.fit` requests that, and unchanged otherwise.
 ///
 /// # Errors
 /// A trace that cannot be read, no size that can be built, or an observer that stops it.

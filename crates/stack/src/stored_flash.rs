@@ -4,8 +4,8 @@ use crate::layers::{Feature, Features, ZONES};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::ResolvedScenario;
 
-/// Reason why a drive with each of these features cannot recover from stored flash. Features that rule out power cuts
-/// rule it out too.
+/// Features with which a drive cannot recover from stored flash, each with the reason. Features that rule out power
+/// cuts also rule out this recovery.
 const NO_RECOVERY_REASONS: [(Feature, &str); 6] = [
     (
         Feature::UnderLayer,

@@ -1,4 +1,4 @@
-//! Execution of a study's runs: the interface between the runs to be made and the place where they execute.
+//! Execution of a study's runs: the interface between planned runs and the threads or machines that execute them.
 //!
 //! A run is a function of its scenario alone, so the result of a study does not depend on the executor or on the order
 //! of runs.
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Observer, Progress, RunError, RunResult, run};
 
-/// Run to be made.
+/// Run to be executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Number of the run in the study.
@@ -37,7 +37,8 @@ pub trait RunListener: Sync {
 
 /// Executor of runs.
 pub trait Executor: Sync + Debug {
-    /// Runs `jobs` in any order. Returns when each is [`RunListener::done`], or when the foreman requests a stop.
+    /// Runs `jobs` in any order. Returns when [`RunListener::done`] was called for each job, or when `listener`
+    /// requests a stop.
     ///
     /// # Errors
     ///
@@ -69,9 +70,10 @@ impl Executor for ThreadExecutor {
             .num_threads(self.count.unwrap_or(0))
             .build()
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
-        // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
+        // Each idle thread takes the next job: neighbouring jobs are about equally long, but the halves of the list are
+        // not.
         pool.install(|| {
-            // The foreman itself requested an early end, which is not an error.
+            // The listener itself requested an early end, which is not an error.
             let _ = jobs.iter().par_bridge().try_for_each(|job| match self.run_job(job, listener) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),

@@ -46,8 +46,8 @@ pub fn resolve(scenario: Scenario) -> Result<Scenario, MeasureError> {
     Ok(ResolvedScenario::of(scenario)?.scenario)
 }
 
-/// Executes the runs, and returns what `keep` extracts from each with its write amplification, in the order of the
-/// points.
+/// Executes the runs, and returns the value that `extract` computes from the write amplification and the result of
+/// each, in the order of the points.
 ///
 /// # Errors
 ///

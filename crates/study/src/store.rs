@@ -25,7 +25,7 @@ pub trait Store: Sync + Debug {
     /// Returns an error if the run cannot be written.
     fn put(&self, point: &PointResult) -> Result<(), StoreError>;
 
-    /// Makes all runs given to [`Store::keep`] durable.
+    /// Makes all runs given to [`Store::put`] durable.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ pub trait SweepObserver: Sync {
         ControlFlow::Continue(())
     }
 
-    /// Notifies that a run executed now took `seconds` of a core.
+    /// Notifies that a run, which the store did not hold, took `seconds` of a core.
     fn run_timed(&self, seconds: f64) {
         let _ = seconds;
     }
@@ -90,13 +90,13 @@ pub struct SweepOptions<'a> {
     pub store: Option<&'a dyn Store>,
     /// Executor of the runs; defaults to threads of this process.
     pub executor: Option<&'a dyn Executor>,
-    /// Number of concurrent runs on such threads; defaults to the number of cores.
+    /// Number of concurrent runs in this process; defaults to the number of cores.
     pub threads: Option<usize>,
     /// True to keep the time series of results.
     pub keep_windows: bool,
     /// True to add the prediction of theory to results.
     pub with_prediction: bool,
-    /// Function with which such threads run a scenario, for programs with their own components.
+    /// Function with which threads of this process run a scenario, for programs with their own components.
     pub run: Option<RunScenario>,
 }
 

@@ -73,7 +73,7 @@ pub struct PointComparison {
 }
 
 impl PointComparison {
-    /// Returns simulation minus theory (of finitely many blocks).
+    /// Returns simulation minus theory (for finitely many blocks).
     pub fn difference(&self) -> f64 {
         self.simulated - self.theory_finite
     }

@@ -31,10 +31,10 @@ pub struct ManyClasses {
 impl Classes {
     /// Merges neighbouring classes until at most `count` (1 or more) remain.
     ///
-    /// The cuts minimise the summed variance of `ln(1 + heat / residence)` over the pages of each class. `residence` is
-    /// the number of writes to a page of average heat between two cleanings of its block under cyclic cleaning. Much
-    /// colder pages are rarely written before they are moved, at any heat, and count as equal; among hotter
-    /// pages, ratios matter.
+    /// The cuts minimise the summed variance of `ln(1 + rate / residence)` over the pages of each class. `rate` is the
+    /// write rate of a page relative to the average page, and `residence` is the number of writes to an average page
+    /// between two cleanings of its block under cyclic cleaning. Much colder pages are rarely written before they are
+    /// moved, at any rate, and count as equal; among hotter pages, ratios matter.
     pub fn merged(&self, count: usize, drive: &Drive) -> Result<Self, TheoryError> {
         if count == 0 {
             return Err(TheoryError::parameter("classes", "0 classes hold nothing"));

@@ -61,11 +61,12 @@ const SPARE_FACTOR_RANGE: (f64, f64) = (1e-4, 1.0 - 1e-4);
 /// Relative width of the interval at which the search ends.
 const MIN_INTERVAL_WIDTH: f64 = 1e-12;
 
-/// Finds the spare factor with write amplification `target` (above 1), for a law that falls as spare space grows.
+/// Finds the spare factor with write amplification `target` (above 1), for a model in which write amplification falls
+/// as spare space grows.
 ///
-/// Uses regula falsi on logarithms, where the law is nearly a straight line. The bracket starts at half the spare space
-/// that random cleaning needs for the target. The extremes, where models are hardest to solve, are evaluated only if
-/// the answer lies there. Refuses targets outside the range of spare factors from 0.0001 to 0.9999.
+/// Uses regula falsi on logarithms, where the curve of the model is nearly a straight line. The bracket starts at half
+/// the spare space that random cleaning needs for the target. The extremes, where models are hardest to solve, are
+/// evaluated only if the answer lies there. Refuses targets outside the range of spare factors from 0.0001 to 0.9999.
 pub fn solve_spare(
     target: f64,
     pages_per_block: u32,

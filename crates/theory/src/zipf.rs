@@ -6,8 +6,8 @@ use super::{Class, Classes, TheoryError};
 /// Number of ranks summed individually; beyond them the sum is an integral with its first corrections.
 const SUMMED_RANKS: u64 = 1000;
 
-/// Maximum number of classes of a Zipf distribution; heats of neighbouring classes then differ by a few per cent at
-/// most.
+/// Maximum number of classes of a Zipf distribution; write rates of neighbouring classes then differ by a few per cent
+/// at most.
 const MAX_CLASSES: u32 = 400;
 
 /// Computes `sum_{i = 1}^{ranks} i^-exponent`.

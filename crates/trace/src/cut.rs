@@ -7,7 +7,7 @@ use super::reader::TraceReader;
 use super::request::{Op, RequestBatch};
 use super::writer::TraceWriter;
 
-/// Requests copied at a time.
+/// Number of requests copied at a time.
 const BATCH_REQUESTS: usize = 8192;
 
 /// Selection of requests: those that meet all conditions that are set.
@@ -24,8 +24,8 @@ pub struct Cut {
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// True to shift times so that the first kept request is at time 0. Earlier requests of an unsorted trace are at 0
-    /// too.
+    /// True to shift times so that the first selected request is at time 0. Earlier requests of an unsorted trace are
+    /// at 0 too.
     pub rebase_time: bool,
 }
 
@@ -81,7 +81,8 @@ pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Res
     cut_while(reader, writer, cut, || true)
 }
 
-/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns false.
+/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns
+/// false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,

@@ -6,8 +6,8 @@ use super::error::{BadValue, TraceError, TracePosition};
 use super::input::Input;
 use super::request::{Digest, Op, Request, RequestBatch};
 
-/// Largest read or write, bytes. No block interface moves more in one command; a mix-up of columns that turns an address into a
-/// length is caught here instead of filling memory.
+/// Largest read or write, bytes. No block interface moves more in one command; a mix-up of columns that turns an
+/// address into a length is caught here instead of filling memory.
 pub const MAX_TRANSFER_BYTES: u64 = 1 << 32;
 
 /// Number of messages about skipped lines that are stored.
@@ -33,7 +33,7 @@ pub struct SkippedLines {
     pub messages: Vec<String>,
 }
 
-/// Sink for the requests of decoders: checks them, filters volumes, and counts bad ones.
+/// Sink for the requests of decoders: checks them, filters volumes, and counts bad requests.
 pub struct Sink<'a> {
     pub(crate) batch: &'a mut RequestBatch,
     /// Maximum number of requests in the batch.
@@ -46,8 +46,8 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// Returns a sink into `batch`, for at most `limit` requests in total. `volumes` lists the accepted volumes, sorted; `None`
-    /// accepts all. Bad requests are counted in `skipped`.
+    /// Returns a sink into `batch`, for at most `limit` requests in total. `volumes` lists the accepted volumes,
+    /// sorted; `None` accepts all. Bad requests are counted in `skipped`.
     pub(crate) fn new(
         batch: &'a mut RequestBatch,
         limit: usize,
@@ -57,7 +57,7 @@ impl<'a> Sink<'a> {
         Sink { batch, limit, volumes, skipped, digests: Vec::new() }
     }
 
-    /// True if the batch has room.
+    /// True if the batch can hold another request.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.batch.len() < self.limit

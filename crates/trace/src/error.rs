@@ -56,7 +56,7 @@ pub enum TraceError {
         choices: String,
         /// Formats that use the file's extension, as a further sentence, or empty.
         hint: String,
-        /// Columns for reading it as a table, or advice for finding them.
+        /// The column option for reading the file as a table, or advice for finding its columns.
         table: String,
     },
     /// The format has no such option.

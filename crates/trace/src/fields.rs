@@ -179,7 +179,7 @@ fn parse_u64_checked(text: &[u8]) -> Option<u64> {
 
 /// Parses a decimal number in units of 10^-`digits`, exactly; further digits are dropped.
 ///
-/// Decimal seconds of a present-day clock have more digits than an `f64` holds, hence no `f64`.
+/// Decimal seconds of a present-day clock have more digits than an `f64` holds, so they are not parsed as `f64`.
 #[inline]
 pub fn parse_decimal(text: &[u8], digits: u32) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.');

@@ -14,7 +14,8 @@ use super::interruptible_read::{self, ThreadedReader};
 /// Size of the buffers before and after decompression.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Longest line; far above any format's, and short enough that a file without line ends is noticed at once.
+/// Longest line; far longer than the lines of any format, and short enough that a file without line ends is noticed at
+/// once.
 pub const MAX_LINE_BYTES: usize = 256 << 10;
 
 /// Memory that the xz decompressor may take; `xz -9` needs 65 MiB.
@@ -166,7 +167,8 @@ impl Input {
                 self.long_line.clear();
                 self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
                 self.count += 1;
-                // Returned before the end of the line is searched for, because there may be none.
+                // The beginning is returned before the end of the line is searched for, because the line may have no
+                // end.
                 self.is_in_long_line = true;
                 return Ok(Line::TooLong(&self.long_line));
             }

@@ -1,4 +1,4 @@
-//! Files that may block forever, such as pipes: reading with a wait that can be given up.
+//! Files that may block forever, such as pipes: reading them with a wait that can be ended.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -22,8 +22,8 @@ thread_local! {
     static CONTINUE_CALLBACK: RefCell<Option<ContinueCallback>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`. While this thread waits in `work` for a trace from a pipe, it calls `should_continue` repeatedly; once `should_continue`
-/// returns false, reading the trace fails.
+/// Runs `work`. While this thread waits in `work` for a trace from a pipe, it calls `should_continue` repeatedly; once
+/// `should_continue` returns false, reading the trace fails.
 ///
 /// The blocked read itself cannot be interrupted: the thread that reads the pipe is abandoned.
 pub fn with_wait_callback<T>(should_continue: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
@@ -38,7 +38,8 @@ pub fn with_wait_callback<T>(should_continue: impl Fn() -> bool + 'static, work:
     work()
 }
 
-/// True if the file at `path` has to be read with [`ThreadedReader`]: this thread has a callback, and the file may block.
+/// True if the file at `path` has to be read with [`ThreadedReader`]: this thread has a callback, and the file may
+/// block.
 pub fn needs_thread(path: &Path) -> bool {
     let may_wait = || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     CONTINUE_CALLBACK.with_borrow(Option::is_some) && may_wait()
@@ -58,7 +59,7 @@ impl ThreadedReader {
         let (sender, chunks) = sync_channel(1);
         thread::spawn(move || match File::open(path) {
             Ok(file) => send_all(file, &sender),
-            // After the wait was given up, the receiver is gone.
+            // After the wait has ended, the receiver no longer exists.
             Err(error) => drop(sender.send(Err(error))),
         });
         ThreadedReader { chunks, chunk: Vec::new(), consumed: 0 }
@@ -80,7 +81,7 @@ impl ThreadedReader {
     }
 }
 
-/// Sends the whole file, until the receiver is gone.
+/// Sends the whole file, until the receiver no longer exists.
 fn send_all(mut file: File, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut chunk = vec![0; CHUNK_BYTES];

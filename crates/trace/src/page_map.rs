@@ -29,8 +29,8 @@ struct Leaf<T>([T; LEAF_PAGES as usize]);
 
 /// Maps page numbers to values of type `T`; a page that was never set has the vacant value.
 ///
-/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per page for
-/// values of four bytes, depending on how scattered the pages are.
+/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per
+/// page for values of four bytes, depending on how scattered the pages are.
 pub struct PageMap<T> {
     vacant: T,
     /// Index in `leaves` by leaf number, for low numbers.
@@ -57,8 +57,8 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the highest page:
-    /// for programs that have thousands of maps.
+    /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the
+    /// highest page: for programs that have thousands of maps.
     pub fn compact(vacant: T) -> Self {
         PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
@@ -87,8 +87,8 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may change the
-    /// values.
+    /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may
+    /// change the values.
     ///
     /// # Errors
     /// The first error of `visit`, which ends the iteration.
@@ -113,8 +113,8 @@ impl<T: Copy> PageMap<T> {
         Ok(())
     }
 
-    /// Calls `visit` with each page of `pages` whose leaf exists, in order, and with its value. The cost is at most proportional
-    /// to the smaller of the number of pages and the number of leaves.
+    /// Calls `visit` with each page of `pages` whose leaf exists, in order, and with its value. The cost is at most
+    /// proportional to the smaller of the number of pages and the number of leaves.
     pub fn visit_existing(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, &mut T)) {
         let numbers = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         let mut in_leaf = |number: u64, leaf: &mut Leaf<T>| {

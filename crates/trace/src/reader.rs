@@ -55,8 +55,8 @@ impl TraceReader {
         Ok(TraceReader { input, format, decoder, volumes, skip_bad: options.skip_bad, skipped })
     }
 
-    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); returns their number, 0
-    /// only at the end.
+    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); returns their number,
+    /// 0 only at the end.
     ///
     /// After an error `batch` holds the requests before it.
     pub fn read_batch(&mut self, batch: &mut RequestBatch, limit: usize) -> Result<usize, TraceError> {

@@ -19,16 +19,16 @@ const FORMAT: &str = "wearwell-csv";
 /// Bytes written to the file at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Longest time until recorded requests are in the file, even if they do not fill a piece.
+/// Longest time until recorded requests are in the file, even if they do not fill a chunk.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Most bytes that wait to be written; beyond that, recording blocks.
+/// Maximum number of bytes that wait to be written; beyond that, recording blocks.
 const MAX_BUFFERED_BYTES: usize = 32 << 20;
 
 /// A trace in `wearwell-csv` that is written while its requests happen.
 ///
-/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording. If
-/// the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
+/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its
+/// recording. If the name ends in `.zst`, each chunk is a separate frame, which can be read without later frames.
 pub struct Recorder {
     path: PathBuf,
     encoder: Box<dyn Encoder>,
@@ -59,7 +59,8 @@ impl SharedBuffer {
 }
 
 impl Recorder {
-    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests for 0.
+    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests
+    /// for 0.
     ///
     /// # Errors
     /// A file that already exists, or an extension of a compression that cannot be read while it grows.
@@ -88,8 +89,8 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, buffer, writer, requests: 0 })
     }
 
-    /// Records a request, with the digests of its written data. After a write error nothing more is recorded; [`Recorder::finish`]
-    /// returns that error.
+    /// Records a request, with the digests of its written data. After a write error nothing more is recorded;
+    /// [`Recorder::finish`] returns that error.
     ///
     /// # Errors
     /// A request that the format cannot hold: one with more digests than fit into a line.

@@ -1,4 +1,4 @@
-//! Reading of formats made of binary records.
+//! Reading of formats that consist of binary records.
 
 use super::decode::{Decoder, Sink};
 use super::error::{BadValue, TraceError, TracePosition};

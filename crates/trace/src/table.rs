@@ -7,7 +7,7 @@ use super::formats::*;
 use super::input::Input;
 use super::options::ReadOptions;
 
-/// Every trace format. A new one is a file in `formats/` and a line here.
+/// Every trace format. A new format is a file in `formats/` and a line here.
 pub static FORMATS: &[&Format] = &[
     &msr::FORMAT,
     &fiu::FORMAT,

@@ -9,7 +9,7 @@ use super::request::{Digest, Request};
 pub trait LineFormat: Send {
     /// Returns the request on `line`, or `None` if the line has none (a header, an event of another kind).
     ///
-    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share: that
+    /// Digests of the request's content are appended to `digests`. The caller checks the rules of all formats: that
     /// lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
     fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue>;
 
@@ -18,7 +18,7 @@ pub trait LineFormat: Send {
         0
     }
 
-    /// Ends the input; returns an error if a complete trace would have more.
+    /// Ends the input; returns an error if the trace is incomplete.
     fn finish(&mut self) -> Result<(), BadValue> {
         Ok(())
     }

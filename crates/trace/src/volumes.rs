@@ -34,14 +34,14 @@ impl VolumeSet {
         }
     }
 
-    /// Returns their numbers, in order, with the name that `name` returns for each.
+    /// Returns the numbers of the volumes, in order, with the name that `name` returns for each.
     pub fn names(&self, name: impl Fn(u32) -> String) -> Vec<(u32, String)> {
         let mut volumes: Vec<_> = self.volumes.iter().copied().collect();
         volumes.sort_unstable();
         volumes.into_iter().map(|volume| (volume, name(volume))).collect()
     }
 
-    /// Returns their numbers with their names as block devices, `major,minor`, in order.
+    /// Returns the numbers of the volumes, in order, with their names as block devices, `major,minor`.
     pub fn device_names(&self) -> Vec<(u32, String)> {
         self.names(|volume| {
             let (major, minor) = device_numbers(volume);

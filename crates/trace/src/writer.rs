@@ -15,7 +15,7 @@ use super::options::WriteOptions;
 use super::request::{Request, RequestBatch};
 use super::table::{find_format, format_names};
 
-/// Approximate size, in bytes, of the pieces in which encoded text is passed on.
+/// Approximate size, in bytes, of the chunks in which encoded text is forwarded.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// Result of writing a trace.

@@ -32,7 +32,7 @@ pub enum Spacing {
     Exponential,
 }
 
-/// Lowest rate, in requests per second: the clock has room for ten million requests at this rate.
+/// Lowest rate, in requests per second: the clock can represent ten million requests at this rate.
 const LOWEST_RATE: f64 = 1e-3;
 
 /// Generator of arrival times, see [`ArrivalConfig`].

@@ -87,9 +87,10 @@ impl PageBatch {
     }
 
     /// Adds contents for the pages at the end of the batch that have none. `content` is called for written pages, in
-    /// order; all other pages get [`Content::UNKNOWN`].
+    /// order; all other pages get [`ContentId::UNKNOWN`].
     ///
-    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per page.
+    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per
+    /// page.
     pub fn add_contents(&mut self, mut content: impl FnMut(Lpn) -> ContentId) {
         let mut next = self.contents.len();
         let first = self.runs.partition_point(|run| run.end as usize <= next);
@@ -119,7 +120,7 @@ pub struct FillGoal {
 }
 
 impl FillGoal {
-    /// Returns a goal of `pages` pages more than are in `batch`.
+    /// Returns a goal of `pages` pages in addition to those in `batch`.
     pub fn new(batch: &PageBatch, pages: usize) -> Self {
         FillGoal {
             end_pages: batch.pages.len() + pages,
@@ -160,7 +161,7 @@ mod tests {
         };
         batch.push_request(Op::Write, 0, Lpn(7), 1);
         add_contents(&mut batch);
-        // This page is merged into the run of the page before, which has its content already.
+        // This page is merged into the run of the previous page, whose content was added already.
         batch.push_request(Op::Write, 0, Lpn(5), 1);
         batch.push_request(Op::Flush, 0, Lpn(0), 0);
         batch.push_request(Op::Read, 0, Lpn(1), 2);

@@ -59,12 +59,12 @@ pub enum Stage {
 
 /// A source of page operations on a logical space of known size.
 ///
-/// Two sources built from the same configuration and seed give the same operations however their
-/// fills are cut into batches.
+/// Two sources built from the same configuration and seed give the same operations, regardless of the numbers of pages
+/// with which `fill` is called.
 pub trait Workload: Send {
     /// Appends requests to `batch` until it holds at least `pages` more pages; fewer only at the end of a finite
     /// source, or if its [`Stage`] changes. Otherwise an infinite source never returns an empty batch. With a goal of
-    /// one page, it appends a single request, which may be a flush without pages; see [`Goal`].
+    /// one page, it appends a single request, which may be a flush without pages; see [`FillGoal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// True if the source only ever draws writes of one page without a hint, so that a fill of N pages is N requests.
@@ -76,7 +76,8 @@ pub trait Workload: Send {
     /// its state. Two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
 
-    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is discarded.
+    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is
+    /// discarded.
     fn failure_reason(&self) -> Option<String> {
         None
     }

@@ -36,7 +36,7 @@ impl RankMap {
         self.shift == 0 && self.permutation.is_none()
     }
 
-    /// Returns the page of a rank.
+    /// Returns the page of a popularity rank (0 is the most popular).
     #[inline(always)]
     pub fn page(&self, rank: u32) -> u32 {
         // Written so that the sum of two 32-bit numbers cannot overflow.
@@ -48,7 +48,7 @@ impl RankMap {
         }
     }
 
-    /// Returns the rank of a page.
+    /// Returns the popularity rank of a page.
     pub fn rank(&self, page: Lpn) -> u32 {
         let shifted = match &self.permutation {
             None => page.0,

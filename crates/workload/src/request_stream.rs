@@ -38,8 +38,8 @@ impl<A: AddressDistribution> AddressDistribution for MappedAddresses<A> {
     }
 }
 
-/// Requests by a distribution. Addresses on the one hand, operations and lengths on the other, have
-/// separate generators, so that a change of the read ratio does not change the addresses.
+/// Stream of requests whose addresses follow a distribution. Addresses have a separate generator from operations and
+/// lengths, so that a change of the read ratio does not change the addresses.
 struct RequestStream<A> {
     distribution: A,
     address_random: Random,

@@ -74,7 +74,8 @@ pub struct RequestConfig {
     pub trim_pages: Option<RequestPages>,
     /// Stream hint of each request: none, or its temperature class.
     pub hint: HintRule,
-    /// Share of the space, from 0 to below 1, by which the beginning of the distribution, its hottest pages, is moved up.
+    /// Share of the space, from 0 to below 1, by which the beginning of the distribution, its hottest pages, is moved
+    /// up.
     pub shift: f64,
     /// True if neighbours in the distribution (hot pages) are spread over the whole space by a pseudo-random
     /// permutation instead of being adjacent. A long request then includes unrelated neighbours.

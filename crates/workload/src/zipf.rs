@@ -50,9 +50,9 @@ impl Kind for Zipf {
         build_workload(distribution, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class
-    /// differ in heat by the same factor in all classes, and at exponent 1 each class has about the same
-    /// share of the writes.
+    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class differ in
+    /// update frequency by the same factor in all classes, and at exponent 1 each class has about the same share of the
+    /// writes.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
         self.requests.check(space.logical_pages)?;

@@ -17,11 +17,11 @@ use crate::session::{Interrupted, Session};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Measures each of `keys` on this machine, like [`Session::each`]; an interruption ends the measurement and unmounts everything.
+/// Measures each of `keys` on this machine, like [`Session::compute_each`]; an interruption ends the measurement and unmounts everything.
 ///
 /// # Errors
 ///
-/// As for [`Session::each`].
+/// As for [`Session::compute_each`].
 pub fn measure_each<K: Serialize + Sync, T: Serialize + DeserializeOwned + Send>(
     session: &Session,
     name: &str,

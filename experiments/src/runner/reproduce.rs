@@ -135,7 +135,7 @@ pub fn folder_of(output: &Path, entry: ManifestEntry) -> PathBuf {
 /// # Errors
 ///
 /// Returns an error for an item that cannot be reproduced; as for its program and its claims;
-/// [`Interrupted`] and [`Lost`]. The errors do not name the item; the caller must add its name.
+/// [`Interrupted`] and [`ExecutorLost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
     found: ManifestEntry,
@@ -235,7 +235,7 @@ fn run(
 ///
 /// # Errors
 ///
-/// As for [`judge`]. Returns `None` if there is no data.
+/// As for [`decide_claims`]. Returns `None` if there is no data.
 pub fn decide_claims_again(
     manifests: &[Manifest],
     entry: ManifestEntry,

@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     ///
-    /// [`Interrupted`]; [`Lost`]; an error of `compute`; a journal that cannot be written.
+    /// [`Interrupted`]; [`ExecutorLost`]; an error of `compute`; a journal that cannot be written.
     pub fn compute_each<K, T>(
         &self,
         what: &str,

@@ -14,8 +14,8 @@ const MIN_LARGE_TABLE_BYTES: usize = 1 << 20;
 
 /// Values in memory that begins and ends on a boundary of huge pages where the table is large.
 ///
-/// The memory of a `Vec` begins anywhere, so that up to 2 MiB at each of its ends are on small pages: a quarter of the map of
-/// an 8 GiB drive. A large table takes up to 2 MiB more than its values.
+/// The memory of a `Vec` begins anywhere, so that up to 2 MiB at each of its ends are on small pages: a quarter of the
+/// map of an 8 GiB drive. A large table takes up to 2 MiB more than its values.
 pub struct Table<T> {
     start: NonNull<T>,
     len: usize,
@@ -61,7 +61,7 @@ impl<T> Deref for Table<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `filled` wrote so many values there, or the values have no size.
+        // SAFETY: `filled` wrote this number of values there, or the values have no size.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

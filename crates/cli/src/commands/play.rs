@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         None => of_scenario(args, output, kind, steps.unwrap_or(STEPS))?,
     };
-    // A single request may cause more steps than wanted.
+    // A single request may cause more steps than requested.
     let max_steps = steps.or(args.lesson.is_none().then_some(STEPS));
     film.frames.truncate(max_steps.map_or(usize::MAX, |steps| steps + 1));
     kind.write(output, &film, args.pace)

@@ -120,7 +120,7 @@ fn main_layer(base: &Figures) -> String {
     }
 }
 
-/// Lists the changes without a significant difference, in short.
+/// Lists the changes without a significant difference, in a short form.
 fn insignificant_table(insignificant: &[&TrialResult]) -> String {
     if insignificant.is_empty() {
         return String::new();

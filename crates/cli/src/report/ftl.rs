@@ -5,7 +5,7 @@ use wearwell_stack::{
     ByteSize, FtlResult, LayerResult, PowerResult, RecoveryResult, RecoveryStepResult, RunResult,
 };
 
-/// Returns the line with its figures.
+/// Returns the line with the figures of an FTL.
 pub fn figure(layer: &LayerResult) -> Option<String> {
     let ftl = layer.ftl.as_ref()?;
     let source = match ftl.delta_source.as_str() {
@@ -18,7 +18,7 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     Some(format!(
         "{}: write amplification with internal reads {with_reads} (a write costs {} reads, {source}); {} of RAM\n{}",
         ftl.kind,
-        // More than two digits would be false precision; rounding keeps 10 as 10.
+        // More than two digits would be false precision; rounding leaves 10 as 10.
         (ftl.delta * 100.0).round() / 100.0,
         ByteSize(ftl.ram_bytes),
         events(ftl)
@@ -44,7 +44,7 @@ pub fn cuts(power: &PowerResult) -> String {
     )
 }
 
-/// Returns its tables; empty for a layer that is no such FTL.
+/// Returns the tables of an FTL; empty for a layer without such results.
 pub fn tables(layer: &LayerResult) -> String {
     let Some(ftl) = &layer.ftl else { return String::new() };
     let mut text = ram(ftl);

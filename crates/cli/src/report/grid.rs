@@ -144,7 +144,8 @@ impl ColumnTable {
         self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0)
     }
 
-    /// Returns the least width of a column: numbers stay on one line with their units, text may be wrapped between words.
+    /// Returns the least width of a column: numbers stay on one line with their units, text may be wrapped between
+    /// words.
     fn min_content_width(&self, column: usize) -> usize {
         let word_width =
             |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);

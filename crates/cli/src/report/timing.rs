@@ -1,10 +1,10 @@
-//! Text output of response times: totals, components, and the course of cleaning.
+//! Text output of response times: totals, components, and cleaning over time.
 
 use super::{count, grid, table_width};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline, TimingReport};
 
-/// Columns of the course; neighbouring bins of the timeline are combined to fit.
+/// Maximum number of columns of the charts over time; neighbouring bins of the timeline are combined to fit.
 const MAX_COURSE_COLUMNS: usize = 64;
 /// Width of the rest of a row: its title, its highest value, and the borders.
 const ROW_OVERHEAD: usize = 40;
@@ -55,7 +55,7 @@ fn busy(all: &[BusyTime], elapsed_ns: u64) -> String {
     if parts.is_empty() { "0 %".into() } else { format!("{total:.1} %: {}", parts.join(", ")) }
 }
 
-/// Returns the tables of response times, their components, and their course.
+/// Returns the tables of response times and their components, and the charts over time.
 pub fn tables(timing: &TimingReport) -> String {
     format!(
         "{}\n{}\n{}\n",

@@ -76,7 +76,8 @@ impl Drop for ServedPage {
     }
 }
 
-/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered scenario runs.
+/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered
+/// scenario runs.
 #[test]
 fn page_agrees_with_commands() {
     let (folder, scenario) = small();

@@ -60,7 +60,8 @@ fn page_does_not_overwrite_a_result() {
     assert!(stderr.contains("this is no JSON"), "{stderr}");
 }
 
-/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of the drive.
+/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of
+/// the drive.
 #[test]
 fn drawn_figures_add_up() {
     let (folder, scenario) = small();

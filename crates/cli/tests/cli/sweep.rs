@@ -191,7 +191,7 @@ fn full_disk_is_reported_and_stored_runs_remain() {
     let store = disk.join("store").display().to_string();
     let words = slow_sweep(&scenario, &store);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // Leaves room for a few files only.
+    // Leaves free space for a few files only.
     std::fs::write(disk.join("ballast"), vec![0; 150 << 10]).unwrap();
     let output = crate::common::wearwell(&words).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -12,9 +12,11 @@ fn at_width(arguments: &[&str], width: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Returns the words of a text without table borders, and without words that describe the machine instead of the result.
+/// Returns the words of a text without table borders, and without words that describe the machine instead of the
+/// result.
 fn words(text: &str) -> BTreeSet<String> {
-    // The row about the machine ends at the last border of its table. The width of a course varies, so it is left out.
+    // The row about the machine ends at the last border of its table. The width of a chart over time varies, so the
+    // chart is left out.
     let machine =
         text.find("│ Simulation ").map_or(0..0, |from| from..from + text[from..].find('╰').unwrap_or(0));
     let mut text = text.to_owned();

@@ -47,7 +47,7 @@ fn mean_fields_are_shown() {
     assert!(limit.contains("d without bound") && limit.lines().count() < 60, "{limit}");
 }
 
-/// Compares with simulations of 2,000 blocks over 200 drive writes: 5.6021, and 3.4818 with two frontiers.
+/// Simulations of 2,000 blocks over 200 drive writes give 5.6021, and 3.4818 with two frontiers.
 #[test]
 fn many_classes_are_merged_and_extrapolated() {
     let zipf = ["--pages-per-block", "16", "--zipf", "0.99", "--logical-pages", "28800"];

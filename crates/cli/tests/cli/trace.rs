@@ -183,7 +183,7 @@ fn drive_is_fitted_to_trace_and_lifetime_is_reported() {
     let columns = ["--columns", "time=ms:ms,op=op,offset=sector:512,size=sectors:512"];
     let describe = ["trace", "describe", &file, "--tbw", "150"];
     let (out, _) = outcome(&[&describe[..], &columns].concat(), 0);
-    // 5000 pages of 4096 bytes in 4.999 s: 354 GB a day.
+    // 5000 pages of 4096 bytes in 4.999 s: 354 GB per day.
     assert!(out.contains("354 GB, as over the 5.00 s of the trace: 150 TB last 1.16 years"), "{out}");
     let (out, _) = outcome(&[&describe[..], &columns, &["--format", "json"]].concat(), 0);
     let found: Value = serde_json::from_str(&out).unwrap();

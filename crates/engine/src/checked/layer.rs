@@ -79,7 +79,7 @@ impl<P: Payload> CheckedLayer<P> {
                     pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
                 }
             }
-            // Refused completely.
+            // The operation was rejected completely.
             Err(
                 LayerError::OutOfRange { .. }
                 | LayerError::NotAtomic { .. }

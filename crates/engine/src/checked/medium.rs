@@ -12,7 +12,7 @@ pub struct CheckedMedium<M> {
     pages_per_block: u32,
     /// Page that each block takes next.
     next: Vec<u32>,
-    /// Blocks with a failed program, which take no more pages.
+    /// Blocks with a failed program, which accept no more pages.
     failed: Vec<bool>,
     /// Lowest sequence number that the next page may have.
     sequence: u64,

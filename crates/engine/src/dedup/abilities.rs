@@ -9,9 +9,9 @@ use crate::units::Lpn;
 use std::collections::BTreeMap;
 
 impl<L: Layer<ContentId>> Dedup<L> {
-    /// Returns the abilities of the store below, except three. Attribution: a slot may be shared by pages of several
-    /// users. Look-ahead: finding a page's slot is the very access that look-ahead would save. Runs: the slots of
-    /// consecutive pages lie anywhere.
+    /// Returns the abilities of the store below except three. Attribution is missing because pages of several users may
+    /// share a slot. Prefetching is missing because finding a page's slot is the very access that prefetching would
+    /// save. Runs are missing because the slots of consecutive pages need not be consecutive.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.lower.abilities();
         let samples = self.sharing.lock().detect == Detect::Sample;
@@ -80,8 +80,8 @@ impl<L: Layer<ContentId>> Dedup<L> {
         self.store(planned, hint, true)
     }
 
-    /// A slot becomes invalid only with the last page that shares it; slots with other sharers count as valid in
-    /// their blocks.
+    /// A slot becomes invalid only with the last page that shares it; slots that other pages share, too, count as valid
+    /// in their blocks.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let tables = self.sharing.lock();
         let mut trimmed_references: BTreeMap<u32, u32> = BTreeMap::new();

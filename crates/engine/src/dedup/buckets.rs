@@ -5,11 +5,11 @@
 
 use crate::table::{filled, prefetch};
 
-/// Entries in a bucket: with tags and counter they fill a cache line.
+/// Number of entries in a bucket: with tags and counter, they fill a cache line.
 const WAYS: usize = 10;
-/// Largest mean number of entries per bucket; one in twelve buckets is full then.
+/// Maximum mean number of entries per bucket; at this load, one in twelve buckets is full.
 const MAX_MEAN_LOAD: usize = 8;
-/// No entry.
+/// Marker of an empty entry.
 const NONE: u32 = u32::MAX;
 
 #[repr(align(64))]
@@ -17,8 +17,8 @@ const NONE: u32 = u32::MAX;
 struct Bucket {
     numbers: [u32; WAYS],
     tags: [u16; WAYS],
-    /// Number of entries that found this bucket full and were stored further on. While it is above 0, a lookup must
-    /// continue to the next bucket. Entries can thus be removed without tombstones.
+    /// Number of entries that did not fit into this bucket and were stored in later ones. While the number is above 0,
+    /// a lookup must continue to the next bucket. Entries can thus be removed without tombstones.
     overflowed: u32,
 }
 
@@ -73,7 +73,7 @@ impl Buckets {
         mask
     }
 
-    /// Returns a number that may be stored under the hash, judged by its home bucket only.
+    /// Returns a number that may be stored under the hash, predicted from the home bucket only.
     #[inline(always)]
     pub fn likely_number(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.home(hash)];
@@ -108,7 +108,7 @@ impl Buckets {
         self.locate(hash, equal).map(|(at, way)| self.buckets[at].numbers[way])
     }
 
-    /// Inserts a number that is not in the set; there must be room.
+    /// Inserts a number that is not in the set; the set must not be full.
     pub fn insert(&mut self, hash: u64, number: u32) {
         let mut at = self.home(hash);
         loop {
@@ -144,7 +144,7 @@ mod tests {
     use crate::seed::{Seed, random_below};
     use std::collections::BTreeMap;
 
-    /// Few different hashes, so that most numbers are not in their home bucket.
+    /// There are few different hashes, so that most numbers are not in their home bucket.
     #[test]
     fn set_contains_exactly_the_inserted_numbers_not_removed() {
         for (limit, hashes) in [(1, 1), (7, 2), (60, 3), (100, 40), (500, 1 << 40)] {

@@ -1,4 +1,4 @@
-//! Byte encoding of the map's log and of the slot notes in spare areas, for flash kept outside the simulation.
+//! Byte encoding of the map log and of the slot notes in spare areas, for flash that is stored outside the simulation.
 
 use super::SharedTables;
 use super::map_log::{MapImage, MapLog, MapPage, Note, Record};

@@ -72,7 +72,7 @@ impl Index {
         mix(content.0) >> self.omitted_bits
     }
 
-    /// Returns the table hash; it mixes again, for fingerprints of few bits.
+    /// Returns the table hash of a fingerprint, which is mixed again because fingerprints may have few bits.
     #[inline(always)]
     fn hash(fingerprint: u64) -> u64 {
         mix(fingerprint)
@@ -89,7 +89,7 @@ impl Index {
         self.table.prefetch(self.hash_of(content));
     }
 
-    /// Returns the slot that a lookup of `content` will examine, judged by one line of the index.
+    /// Returns the slot that a lookup of `content` will examine, predicted from one cache line of the index.
     #[inline(always)]
     pub fn likely_slot(&self, content: ContentId) -> Option<u32> {
         self.table.likely_number(self.hash_of(content))
@@ -121,7 +121,8 @@ impl Index {
         }
     }
 
-    /// True if an index entry may have the content: its weak hash is present, or none are kept.
+    /// True if an index entry may have the content: the weak hash of the content is present, or the index stores no
+    /// weak hashes.
     pub fn may_contain(&self, content: ContentId) -> bool {
         let Some(weak) = &self.weak else { return true };
         weak.counts.contains_key(&weak_hash(content, weak.bits))
@@ -195,7 +196,7 @@ impl Index {
         self.table.memory_bytes() + weak + recent + cache
     }
 
-    /// Recounts the entries; an error is a defect.
+    /// Recounts the entries; an error is a bug.
     pub fn check(&self, slots: &Slots) -> Result<(), String> {
         let mut count = 0;
         for slot in (0..slots.len()).filter(|&slot| slots.content(slot) != ContentId::UNKNOWN) {

@@ -28,16 +28,16 @@ pub struct Dedup<L = BoxedLayer<ContentId>> {
     pub(super) lower: L,
     journal: Option<Journal>,
     pub(super) logical_pages: u32,
-    /// Slots in addition to the logical pages, for the current atomic group.
+    /// Number of slots in addition to the logical pages, for the current atomic group.
     pub(super) spare_slots: u32,
     /// True if the index is in flash.
     pub(super) is_paged: bool,
     /// True if cleaning merges pages.
     merges_in_cleaning: bool,
-    /// True if pages that cleaning compares are read later.
+    /// True if the pages that cleaning compares are read later.
     defers_verification: bool,
     counters: Counters,
-    /// Reads and writes of this layer that the store below counts as its host's.
+    /// Numbers of reads and writes of this layer that the store below counts as requests of the host.
     pub(super) internal_reads: u64,
     pub(super) internal_writes: u64,
     /// True if the log of the map is written.
@@ -54,8 +54,8 @@ pub struct Dedup<L = BoxedLayer<ContentId>> {
 }
 
 impl<L: Layer<ContentId>> Dedup<L> {
-    /// Creates the layer over a store of [`Sharing::store_pages`] logical pages, whose cleaning consults
-    /// [`Sharing::migration`], if there is one. Hashes are recorded in `journal`.
+    /// Creates the layer over a store of [`SharedTables::store_pages`] logical pages, whose cleaning consults
+    /// [`SharedTables::migration_policy`], if there is one. Hashes are recorded in `journal`.
     pub fn new(sharing: SharedTables, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
         let (needed, available) = (sharing.store_pages(), lower.logical_pages());
         if needed != available {
@@ -123,7 +123,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
         }
     }
 
-    /// Prefetches what the writes soon after the `at`-th will access. Does not affect any result.
+    /// Prefetches the data that the writes soon after the `at`-th will access. Does not affect any result.
     #[inline(always)]
     fn prefetch_upcoming(&self, tables: &Tables, pages: &[Lpn], data: &[ContentId], at: usize) {
         if let Some(&page) = pages.get(at + FAR_PREFETCH) {
@@ -143,7 +143,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
     }
 
     /// Looks a page up and decides where its content will be stored. `may_replace` is false for a page of a group,
-    /// during which old content must stay.
+    /// during which old content must be kept.
     pub(super) fn plan(
         &mut self,
         page: Lpn,
@@ -245,7 +245,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
         Ok(())
     }
 
-    /// Reads the pages of slots. If the store cleans meanwhile, these pages are not merged.
+    /// Reads the pages of slots. If the store cleans during the reads, these pages are not merged.
     fn read_slots(&mut self, slots: &[Lpn], out: &mut Vec<ContentId>) -> Result<(), LayerError> {
         if !self.merges_in_cleaning {
             return self.lower.read(slots, out);
@@ -256,7 +256,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
         read
     }
 
-    /// Stores what is planned; undoes the plan if storing or planning failed.
+    /// Stores the planned writes; undoes the plan if storing or planning failed.
     pub(super) fn store(
         &mut self,
         planned: Result<(), LayerError>,
@@ -270,7 +270,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
                 (false, false) => self.lower.write(&self.slots, &self.data, hint),
             }
         });
-        // Before any of these pages is trimmed.
+        // The pages must be read before any of them is trimmed.
         let stored = stored.and_then(|()| self.read_pages_to_verify());
         let mut tables = self.sharing.lock();
         if stored.is_ok() {
@@ -290,7 +290,7 @@ impl<L: Layer<ContentId>> Dedup<L> {
         stored.and_then(|()| self.write_log(false))
     }
 
-    /// Trims the slots that no page refers to any more.
+    /// Trims the slots that no page refers to.
     pub(super) fn trim_unreferenced(&mut self) -> Result<(), LayerError> {
         if !self.unreferenced.is_empty() {
             self.lower.trim(&self.unreferenced)?;
@@ -363,8 +363,8 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        // Pending accesses of an index in flash wait for the next write: the grouping of trims into calls must not
-        // matter.
+        // Pending accesses of an index in flash wait for the next write, because the result must not depend on the
+        // grouping of trims into calls.
         if self.has_log {
             for &page in pages {
                 self.sharing.lock().trim(page, &mut self.unreferenced);
@@ -399,7 +399,7 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
         self.execute(command)
     }
 
-    /// Merges the reports of this layer and the store, which are one layer to their neighbours.
+    /// Merges the reports of this layer and the store, because neighbouring layers see them as one layer.
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.lower.describe(reports);

@@ -1,4 +1,4 @@
-//! Writing of the map's log, between the host's writes.
+//! Writing of the map log, between writes of the host.
 
 use super::layer::Dedup;
 use super::map_log::MapLog;
@@ -6,8 +6,8 @@ use crate::layer::{ContentId, Layer, LayerError};
 use crate::units::Lpn;
 
 impl<L: Layer<ContentId>> Dedup<L> {
-    /// Writes records out until less than a page of them is left, or all of them if `all`. Releases the slots that
-    /// were retained for these records.
+    /// Writes records until less than a page of records is left, or all records if `all`. Releases the slots that were
+    /// retained for these records.
     pub(super) fn write_log(&mut self, all: bool) -> Result<(), LayerError> {
         if !self.has_log {
             return Ok(());

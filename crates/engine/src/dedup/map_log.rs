@@ -1,22 +1,24 @@
-//! The map log: map changes that no spare area records, written to flash before the data that they depend on are
-//! released.
+//! The map log: map changes that no spare area records. They are written to flash before the data that they depend on
+//! is released.
 
 use crate::counters::Cause;
 use crate::units::Lpn;
 
 /// Bytes of a record: logical page, slot, and change number relative to a base stored in its page, 4 bytes each.
 pub(super) const RECORD_BYTES: u32 = 12;
-/// Slots in a checkpoint page per record in a log page: checkpoint entries need no page and no change number.
+/// Number of slots in a checkpoint page per record in a log page: a checkpoint entry is smaller, because it needs no
+/// page and no change number.
 const SLOTS_PER_RECORD: u32 = RECORD_BYTES / 4;
 /// Encoding of "no slot".
 const NONE: u32 = u32::MAX;
 
-/// Content of a slot page's spare area besides the slot and the store's sequence number. Cleaning copies it.
+/// Content of a slot page's spare area in addition to the slot and the store's sequence number. Cleaning copies the
+/// note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Logical page that the slot's page was written for.
     pub page: Lpn,
-    /// Number of that change among all changes of the map, from 1.
+    /// Number of this write among all changes of the map, from 1.
     pub number: u64,
 }
 
@@ -51,8 +53,8 @@ pub(super) enum MapPage {
     Checkpoint { first: u32, number: u64, slots: Vec<u32> },
 }
 
-/// Flash content of the pages of the log and of its checkpoint. Stored here, because the simulation represents page
-/// contents only by names.
+/// Flash content of the pages of the log and of its checkpoint. The contents are stored here, because the simulation
+/// represents page contents only by identifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapImage {
     log: Vec<Option<Vec<Record>>>,
@@ -74,7 +76,8 @@ impl MapImage {
         log.chain(self.checkpoint.iter().flatten().flat_map(of_page))
     }
 
-    /// Returns for each page of the checkpoint, followed by those of the ring, true if it is on flash.
+    /// Returns true for each page that is on flash, first for the pages of the checkpoint and then for those of the
+    /// ring.
     pub(super) fn stored(&self) -> impl Iterator<Item = bool> + '_ {
         let checkpoint = self.checkpoint.iter().map(Option::is_some);
         checkpoint.chain(self.log.iter().map(Option::is_some))
@@ -125,9 +128,9 @@ struct PendingLogPage {
 
 /// The log: two halves of a ring of pages, and a checkpoint of the whole map.
 ///
-/// After each page of the log, one page of the checkpoint is rewritten, in turn. When all have been rewritten, the
-/// checkpoint covers the records of the other half, which is then overwritten next. A page of the log is written
-/// once, full or not.
+/// After each page of the log, one page of the checkpoint is rewritten, in turn. When all pages of the checkpoint have
+/// been rewritten, the checkpoint covers the records of the other half, which is then overwritten. A page of the log is
+/// written once, even if it is not full.
 pub(super) struct MapLog {
     page_records: usize,
     /// Pages in half of the ring.
@@ -149,13 +152,13 @@ pub(super) struct MapLog {
     /// True if records must be on flash before the current victim is erased.
     pub urgent: bool,
     in_second_half: bool,
-    /// Pages of the log, and of the checkpoint, begun in this half.
+    /// Numbers of pages of the log and of the checkpoint that were begun in this half.
     written: u32,
     checkpointed: u32,
     image: MapImage,
     /// Slots that a page left by a record that is still in RAM.
     pub retained: Vec<u32>,
-    /// Those of the left slots that no page refers to.
+    /// Slots in `retained` that no page refers to.
     pub unreferenced: Vec<Lpn>,
     /// Pages of the log that were written while other pages were moved, by the cause of the move.
     pub moving_pages: [u64; Cause::ALL.len()],
@@ -194,8 +197,8 @@ impl MapLog {
 
     /// Resumes after a power cut, from the state on flash: `image`, and the notes of the slots' pages.
     ///
-    /// The half being filled is the one with the highest change number. A checkpoint page counts as rewritten in this
-    /// half if it covers all changes of the other half: that is the condition for overwriting the other half.
+    /// The half being filled is the half with the highest change number. A checkpoint page counts as rewritten in this
+    /// half if it covers all changes of the other half, which is the condition for overwriting the other half.
     pub fn resume(&mut self, image: MapImage, notes: impl Iterator<Item = (u32, Note)>) {
         for (slot, note) in notes {
             self.notes[slot as usize] = note;
@@ -270,9 +273,9 @@ impl MapLog {
         }
     }
 
-    /// Returns the content to program for page `at`: the page being written, or else the stored page, which is being
-    /// moved. A page being written replaces the stored one and contains all of its relevant content. It may therefore
-    /// also be written where the stored page is moved meanwhile.
+    /// Returns the content to program for page `at`: the page being written or, otherwise, the stored page, which is
+    /// being moved. A page being written replaces the stored page and contains all of its relevant content. It may
+    /// therefore also be written in place of the stored page if that page is being moved.
     pub fn page(&self, at: u32) -> Option<MapPage> {
         let new = match at.checked_sub(self.checkpoint_pages) {
             Some(at) => {
@@ -301,8 +304,8 @@ impl MapLog {
         self.records.is_empty() && self.pending_pages.is_empty()
     }
 
-    /// Begins to write the records in RAM. Returns the number of the page to write, counted from the first page of
-    /// the checkpoint. `None` if there are no records, or no free page.
+    /// Begins to write the records in RAM. Returns the number of the page to write, counted from the first page of the
+    /// checkpoint. Returns `None` if there are no records or no free page.
     pub fn begin_page(&mut self) -> Option<u32> {
         if self.records.is_empty() || self.written == self.half {
             return None;
@@ -321,8 +324,8 @@ impl MapLog {
         self.image.log[at] = Some(records);
     }
 
-    /// Begins to write the checkpoint page that is due, from the current `map`. Returns its number, or `None` if none
-    /// is due. If the half is full and its checkpoint complete, switches to the other half.
+    /// Begins to write the checkpoint page that is due, from the current `map`. Returns its number, or `None` if no
+    /// page is due. If the half is full and its checkpoint complete, switches to the other half.
     pub fn begin_checkpoint(&mut self, map: &[u32]) -> Option<u32> {
         if self.checkpointed == self.written.min(self.checkpoint_pages) {
             if self.written == self.half {

@@ -9,11 +9,11 @@ use crate::log::{Decision, MigrationPolicy};
 use crate::timing::{Journal, Step};
 use crate::units::Lpn;
 
-/// Hashes live pages, merges equal ones and reports each page's reference count to the placement.
+/// Hashes live pages, merges equal pages and reports the reference count of each page to the placement.
 ///
-/// There are two differences from the paper's Figure 5. All pages of a victim are looked up before the first is
-/// written. Duplicates within a victim are thus found, and each page goes directly to the region of its final count.
-/// A page that the host is just replacing is moved without a lookup.
+/// There are two differences from the paper's Figure 5. All pages of a victim are looked up before the first page is
+/// written. Duplicates within a victim are thus found, and each page goes directly to the region of its final count. A
+/// page that the host is just replacing is moved without a lookup.
 pub(super) struct DedupMigration {
     sharing: SharedTables,
     journal: Option<Journal>,
@@ -61,7 +61,7 @@ impl MigrationPolicy<ContentId> for DedupMigration {
         } else {
             u32::MAX
         };
-        // All reference counts are final only now.
+        // Only now are all reference counts final.
         for (page, decision) in pages.iter().zip(decisions) {
             match decision {
                 Decision::Move { references } if tables.is_settled(page.0) => {
@@ -97,8 +97,8 @@ impl MigrationPolicy<ContentId> for DedupMigration {
     }
 }
 
-/// Makes room for the page of the log: a victim must not produce more pages than it has. If no page is dropped, a
-/// promotion is given up.
+/// Reserves one page write for the page of the log, because a victim must not produce more pages than it has. If no
+/// page is dropped, a promotion is cancelled.
 fn reserve_log_page(tables: &mut Tables, decisions: &mut [Decision]) {
     if tables.log.is_none() || decisions.contains(&Decision::Drop) {
         return;
@@ -122,7 +122,7 @@ struct VictimLookup<'a> {
 }
 
 impl VictimLookup<'_> {
-    /// Looks up a hashed page, and merges it with an equal one.
+    /// Looks up a hashed page, and merges it with an equal page, if one is stored.
     fn look_up(&self, tables: &mut Tables, slot: u32, content: ContentId) -> Decision {
         let moved = Decision::Move { references: 1 };
         if content == ContentId::UNKNOWN {

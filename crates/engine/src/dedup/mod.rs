@@ -1,5 +1,4 @@
-//! Deduplication: in front of a log-structured store, a map from logical pages to slots of content stores equal pages
-//! once.
+//! Deduplication: a map from logical pages to slots, on top of a log-structured store, which stores equal pages once.
 //!
 //! [`Dedup`] is a layer over a store, which is a [`crate::log::LogStore`] or an FTL; the store's logical pages are
 //! the slots. As in CA-FTL (Chen, Luo and Zhang, FAST 2011) the map has two levels. A logical page points to a slot,
@@ -17,28 +16,28 @@
 //! # Power cuts
 //!
 //! The spare area of each page names its slot and carries a sequence number, from which the store's own map can be
-//! rebuilt. To rebuild the map above the store, a spare area must also contain a [`Note`] and the fingerprint. The
-//! note holds the logical page that the slot's page was written for, and the number of that change of the map: 8
-//! bytes together, which cleaning copies. The fingerprint is needed for the index. A stored write then needs nothing
-//! else. Changes that no spare area records need a [`Record`] of 12 bytes in a log of the map: hits, each page
-//! redirected by a merge, and trims. [`crate::layer::DedupReport::map_log_records`] counts these records. With
-//! `map_log` the records are also written, and [`recover`] rebuilds all tables:
+//! rebuilt. To rebuild the map above the store, a spare area must also contain a [`Note`] and the fingerprint. The note
+//! holds the logical page that the slot's page was written for, and the number of this change of the map: 8 bytes
+//! together, which cleaning copies. The fingerprint is needed for the index. A stored write then needs no other record.
+//! Changes that no spare area records (hits, pages redirected by a merge, and trims) need a [`Record`] of 12 bytes each
+//! in a log of the map. [`crate::layer::DedupReport::map_log_records`] counts these records. With `map_log` the records
+//! are also written, and [`recover`] rebuilds all tables:
 //!
 //! - Records gather in RAM until they fill a page, or the layer is flushed. A slot released by a hit or a trim
 //!   remains allocated until its record is on flash, because after a power cut the page would point to that slot
 //!   again. Therefore the number of slots is increased by the number of records per page, and the retained pages
 //!   count as live below.
 //! - A merge happens while a victim is cleaned, and the merged page disappears with the victim. The records of the
-//!   merge are therefore written before the victim is erased, in the place of one of the saved pages
+//!   merge are therefore written before the victim is erased, in place of one of the pages that the merge saved
 //!   ([`MigrationPolicy::last_page`]). A slot with more references than the page has room for is moved without merging.
 //! - After each page of the log, a page of the checkpoint of the whole map is written, in turn. A ring of pages is
 //!   therefore enough, at the cost of two page writes for each full page of records.
 //! - There are no atomic groups with a log: a hit would have to be part of the atomic page writes.
 //!
-//! The pages of the log are written and timed like any other page. Their contents are kept in [`MapImage`], because
-//! page contents are only names here. The contents of spare areas beyond [`crate::nand::Spare`] are in
-//! [`SpareNotes`]. The change number takes 8 bytes in memory; it is not shortened to the size assumed by 12 bytes per
-//! record and 8 per note.
+//! The pages of the log are written and timed like any other page. Their contents are stored in [`MapImage`], because
+//! the simulation represents page contents only by identifiers. The contents of spare areas beyond
+//! [`crate::nand::Spare`] are in [`SpareNotes`]. The change number takes 8 bytes in memory; it is not shortened to the
+//! size assumed by 12 bytes per record and 8 per note.
 
 mod abilities;
 mod buckets;
@@ -83,15 +82,15 @@ use migration::DedupMigration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tables::Tables;
 
-/// Tables shared by a [`Dedup`] and the cleaning of its store.
+/// Tables that a [`Dedup`] and the cleaning of its store share.
 ///
 /// Both run on one thread, one inside the other; the lock only satisfies the compiler.
 #[derive(Clone)]
 pub struct SharedTables(Arc<Mutex<Tables>>);
 
 impl SharedTables {
-    /// Creates tables for a layer of `logical_pages` that writes atomic groups of up to `atomic_pages` pages; 0 for
-    /// no groups. The error names a setting that is invalid or incompatible with groups.
+    /// Creates tables for a layer of `logical_pages` that writes atomic groups of up to `atomic_pages` pages; 0 for no
+    /// groups. An error names a setting that is invalid or incompatible with groups.
     pub fn new(config: &DedupConfig, logical_pages: u32, atomic_pages: u32) -> Result<Self, ConfigError> {
         config.check()?;
         let log = config.map_log_page_records();
@@ -153,7 +152,7 @@ impl SharedTables {
         self.lock().log.as_ref().map_or_else(MapImage::default, |log| log.image().clone())
     }
 
-    /// Recounts all tables; an error is a defect.
+    /// Recounts all tables; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         self.lock().check()
     }

@@ -1,4 +1,4 @@
-//! Slot notes in the spare areas of the flash, kept together with the flash.
+//! Slot notes in the spare areas of the flash, which are stored together with the flash.
 
 use super::SharedTables;
 use super::map_log::Note;
@@ -17,7 +17,7 @@ struct StoredNotes {
     sharing: Option<SharedTables>,
 }
 
-/// The notes in all spare areas. The flash holds one handle, to store notes; recovery holds the other.
+/// The notes in all spare areas. The flash has one handle, for storing notes, and recovery has another.
 ///
 /// Memory: 48 bytes per page of flash.
 #[derive(Clone)]

@@ -27,7 +27,8 @@ pub(super) struct PageCache {
     capacity: u32,
     resident: u32,
     page_bytes: u64,
-    /// Pending reads and writes, in order. Lookups happen where nothing may be written: during cleaning.
+    /// Pending reads and writes, in order. They are deferred because lookups also happen during cleaning, when the
+    /// index must not write.
     pending: Vec<IndexAccess>,
 }
 

@@ -12,9 +12,9 @@ use crate::units::Lpn;
 pub struct SlotPage {
     /// The slot.
     pub slot: u32,
-    /// The store's sequence number: of several copies of a slot's page, the one with the highest number is valid.
+    /// Sequence number of the store: of several copies of a slot's page, the copy with the highest number is valid.
     pub sequence: u64,
-    /// Logical page that the slot's page was written for, and the number of that change.
+    /// Logical page that the slot's page was written for, and the number of this change.
     pub note: Note,
     /// Content of the page; on a real drive, the fingerprint in the spare area.
     pub content: ContentId,
@@ -33,8 +33,8 @@ pub struct RecoveredMap {
 /// Rebuilds the tables of a layer of `logical_pages` from all pages found on flash and from the log of the map.
 ///
 /// The log of the map continues from its state on flash. For each logical page, the change with the highest number is
-/// valid, be it in a spare area, a record or the checkpoint. Stored pages enter the index in the order in which the
-/// host wrote them. Fails like [`Sharing::new`].
+/// valid, whether it is in a spare area, a record or the checkpoint. Stored pages enter the index in the order in which
+/// the host wrote them. Fails like [`SharedTables::new`].
 pub fn recover(
     config: &DedupConfig,
     logical_pages: u32,
@@ -61,7 +61,7 @@ pub fn recover(
     let mut lost_pages = 0;
     for (page, Record { note, slot }) in (0..).map(Lpn).zip(last) {
         let Some(slot) = slot else { continue };
-        // A page written there later has different content.
+        // A page that was written to the slot later has different content.
         match newest[slot as usize] {
             Some(stored) if stored.note.number <= note.number => tables.restore(page, slot),
             _ => lost_pages += 1,

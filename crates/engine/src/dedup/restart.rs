@@ -21,7 +21,7 @@ use crate::nand::{Flash, PageState, StoredFlash, StoredFlashError};
 use crate::timing::Journal;
 use crate::units::{BlockId, Lpn};
 
-/// Settings from which a layer over an FTL is built, for each restart again.
+/// Settings from which a layer over an FTL is built, and rebuilt at each restart.
 #[derive(Clone)]
 pub struct DedupSettings<S> {
     /// Settings of the FTL below.
@@ -101,7 +101,7 @@ where
         self.internal_reads += read.len() as u64;
         end_step(steps, "log of the map", &mut self.lower);
         self.lower.trim(unused)?;
-        // Pages that were written but not acknowledged before the power cut.
+        // These trims release pages that were written but not acknowledged before the power cut.
         self.lower.trim(&log_pages(false))?;
         let slots = self.sharing.lock().slots();
         self.lower.trim(&(slots..first).map(Lpn).collect::<Vec<_>>())?;
@@ -162,7 +162,7 @@ where
     Ok((layer, steps.report))
 }
 
-/// Requires a log of the map: without it, hits, merges and trims leave no trace on flash.
+/// Requires a log of the map: without a log, flash has no record of hits, merges and trims.
 ///
 /// Stored pages are on flash when a write returns. Changes of the map alone (hits and trims) are on flash when the
 /// page of the log with their record is written, or after a flush.

@@ -84,7 +84,7 @@ impl Sharers {
         4 * self.first.len() + size_of_val(&self.links[..])
     }
 
-    /// Compares the lists with the map of pages to slots and with the reference counts; an error is a defect.
+    /// Compares the lists with the map of pages to slots and with the reference counts; an error is a bug.
     pub fn check(&self, map: &[u32], slots: &Slots) -> Result<(), String> {
         for slot in 0..slots.len() {
             let count = slots.references(slot);

@@ -1,16 +1,16 @@
-//! State of each slot, in one place because it is used together.
+//! State of each slot, stored in one structure because its fields are used together.
 
 use crate::layer::ContentId;
 use crate::table::{filled, prefetch};
 
 /// Reference counts from this value on are counted together.
 pub(super) const MANY: u32 = 4;
-/// Bits of a slot's mark that hold its highest reference count so far, up to [`MANY`].
+/// Bits of a slot's flags that hold its highest reference count so far, up to [`MANY`].
 const PEAK: u8 = 7;
 /// Set while the slot's page is being read.
 const BEING_READ: u8 = 0x20;
-/// Set if a page left the slot by a record of the map's log that is not on flash yet: until then the content must
-/// stay.
+/// Set if a page left the slot by a record of the map log that is not on flash yet: the content must be kept until the
+/// record is durable.
 const RETAINED: u8 = 0x40;
 /// Set if the slot's page was written to the cold region.
 const COLD: u8 = 0x80;
@@ -112,7 +112,7 @@ impl Slots {
         usize::from((self.slots[slot as usize].mark & PEAK).max(1))
     }
 
-    /// Clears the marks of a slot with new or no content.
+    /// Clears the flags of a slot with new or no content.
     pub fn clear_marks(&mut self, slot: u32) {
         self.slots[slot as usize].mark = 0;
     }
@@ -123,12 +123,12 @@ impl Slots {
         live
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.slots[..])
     }
 
-    /// Recounts; an error is a defect.
+    /// Recounts the slots by reference count; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         let mut found = [0; MANY as usize + 1];
         self.slots.iter().for_each(|slot| found[slot.references.min(MANY) as usize] += 1);

@@ -16,8 +16,8 @@ const NONE: u32 = u32::MAX;
 /// Two-level mapping as in CA-FTL: logical pages point to slots, and the store below locates each slot's page. A page
 /// that moves changes one entry below, regardless of the number of sharers.
 ///
-/// Memory: 24 bytes per logical page and the index; 12 more if cleaning merges pages and must find the sharers of a
-/// slot.
+/// Memory: 24 bytes per logical page, and the index; 12 more bytes per logical page if cleaning merges pages and must
+/// find the sharers of a slot.
 pub(super) struct Tables {
     /// Slot of each logical page.
     map: Vec<u32>,
@@ -52,7 +52,7 @@ pub(super) struct PlannedWrite {
     pub mode: WriteMode,
 }
 
-/// Way in which content gets to its slot.
+/// Way in which content is stored in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteMode {
     /// The slot holds the content already.
@@ -149,8 +149,8 @@ impl Tables {
         slot < self.slots() && self.slots.references(slot) > 0 && !self.pinned.contains(&slot)
     }
 
-    /// Prefetches, at the largest distance, what a write of `page` will access: its lines of the map and of the
-    /// index. This and the next two functions do not affect any result.
+    /// Prefetches, at the largest distance, the lines of the map and of the index that a write of `page` will access.
+    /// This and the next two functions do not affect any result.
     #[inline(always)]
     pub fn prefetch_page(&self, page: Lpn, content: ContentId) {
         prefetch(self.map.as_ptr().wrapping_add(page.index()));
@@ -196,8 +196,8 @@ impl Tables {
         Some(slot)
     }
 
-    /// Prefetches what cleaning needs for a slot's page with this content: first everything except the slot with
-    /// equal content, and on the second call (`again`) that slot.
+    /// Prefetches the data that cleaning needs for a slot's page with this content: on the first call all data except
+    /// the slot with equal content, and on the second call (`again`) this slot.
     #[inline(always)]
     pub fn prefetch_live(&self, slot: u32, content: ContentId, again: bool) {
         if !again {
@@ -224,7 +224,7 @@ impl Tables {
     /// Plans a write of the page: into its own slot, if no other page shares it and `may_replace`, otherwise into a
     /// new slot.
     ///
-    /// A page that keeps its slot keeps its identity, and the knowledge about it, in the store below.
+    /// If the page keeps its slot, the store below keeps its knowledge about the page.
     pub fn plan_storing(&mut self, page: Lpn, may_replace: bool) -> PlannedWrite {
         let own_slot = self
             .slot_of(page)
@@ -251,7 +251,7 @@ impl Tables {
         }
     }
 
-    /// Commits the plan after the store. Slots that no page refers to any more are appended to `unreferenced`.
+    /// Commits the plan after the store. Slots that no page refers to now are appended to `unreferenced`.
     pub fn commit(&mut self, planned: &[PlannedWrite], unreferenced: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(true));
@@ -293,8 +293,8 @@ impl Tables {
         }
     }
 
-    /// Appends a record of a change that no spare area contains. The page's old slot stays on flash until the record
-    /// is there, because a power cut before that would make the page point to the old slot again.
+    /// Appends a record of a change that no spare area contains. The page's old slot is kept on flash until the record
+    /// is on flash, because a power cut before that would make the page point to the old slot again.
     fn record(&mut self, page: Lpn, slot: Option<u32>) {
         self.report.map_log_records += 1;
         let old_slot = self.slot_of(page);
@@ -333,7 +333,7 @@ impl Tables {
         self.slots() + self.index.cache.as_ref().map_or(0, PageCache::pages)
     }
 
-    /// Marks slots as being read. Their pages must not be merged meanwhile: a store may clean during a read.
+    /// Marks slots as being read. Their pages must not be merged during the read, in which the store may clean.
     pub fn set_being_read(&mut self, slots: &[Lpn], being_read: bool) {
         slots.iter().for_each(|slot| self.slots.set_being_read(slot.0, being_read));
     }
@@ -345,7 +345,7 @@ impl Tables {
             && self.log.as_ref().is_none_or(|log| self.references(slot) as usize <= log.room())
     }
 
-    /// Points an unmapped page to the slot, during recovery.
+    /// Maps an unmapped page to the slot, during recovery.
     pub fn restore(&mut self, page: Lpn, slot: u32) {
         self.map[page.index()] = slot;
         self.mapped += 1;
@@ -356,8 +356,8 @@ impl Tables {
         self.slots.update_peak(slot);
     }
 
-    /// Adds the contents of slots to the index, during recovery, when all pages point to their slots. Contents come
-    /// in the order in which they were stored.
+    /// Adds the contents of slots to the index, during recovery, when all pages point to their slots. `contents` are in
+    /// the order in which they were stored.
     pub fn restore_index(&mut self, contents: impl Iterator<Item = (u32, ContentId)>) {
         for (slot, content) in contents {
             if self.references(slot) > 0 && self.content(slot) == ContentId::UNKNOWN {
@@ -395,7 +395,7 @@ impl Tables {
         }
     }
 
-    /// Redirects all pages of slot `from` to `into`, which has equal content. The store below forgets `from`.
+    /// Redirects all pages of slot `from` to `into`, which has equal content. The store below unmaps `from`.
     pub fn merge(&mut self, from: u32, into: u32) {
         let sharers = self.sharers.as_mut().expect("kept where pages are merged");
         let map = &mut self.map;
@@ -444,7 +444,7 @@ impl Tables {
         maps + self.slots.memory_bytes() + sharers + self.index.memory_bytes() + log
     }
 
-    /// Recounts everything; an error is a defect.
+    /// Recounts all tables; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         let mut counts = vec![0u32; self.slots() as usize];
         self.map.iter().filter(|slot| **slot != NONE).for_each(|&slot| counts[slot as usize] += 1);

@@ -1,12 +1,12 @@
-//! Pages that an FTL writes for itself, except those of a validity store: of its translation table, and of the
-//! deduplication map.
+//! Metadata pages of an FTL, except those of a validity store: pages of the translation table and of the deduplication
+//! map.
 
 use super::numbers::{Reader, Writer};
 use super::spare::{DATA, FormatError};
 use crate::nand::MetadataNote;
 use crate::units::Slot;
 
-/// Types of pages that an FTL writes for itself, with their numbers in the spare area.
+/// Types of an FTL's metadata pages, with their numbers in the spare area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PageType {
@@ -251,7 +251,7 @@ pub fn encode_dedup_note(page: u32, number: u64) -> MetadataNote {
     note
 }
 
-/// Decodes this note: page and number; `None` for a page without it.
+/// Decodes the note of [`encode_dedup_note`]: page and number; `None` for a page without this note.
 pub fn decode_dedup_note(note: &MetadataNote) -> Option<(u32, u64)> {
     let mut reader = Reader(&note.bytes);
     let (has_note, page, number) = (reader.u32(), reader.u32(), reader.u64());

@@ -1,9 +1,9 @@
-//! Binary format of flash: spare areas, and each type of page that an FTL writes for itself.
+//! Binary format of flash: spare areas, and each type of metadata page of an FTL.
 //!
 //! This is the format of the flash contents and not of a file: the code that stores flash outside the simulation
-//! ([`Backing`](crate::nand::Backing)) chooses the locations of pages and spare areas. Numbers are little endian.
-//! Each spare area contains the version of the format, a checksum of its page and one of itself. A page of an FTL
-//! fills as many bytes as the FTL assumes; data that does not fit is in the note of its spare area.
+//! ([`FlashStorage`](crate::nand::FlashStorage)) chooses the locations of pages and spare areas. Numbers are little
+//! endian. Each spare area contains the version of the format, a checksum of its page and one of itself. A page of an
+//! FTL fills as many bytes as the FTL assumes; data that does not fit is in the note of its spare area.
 //! docs/design/flash-image.md specifies the format byte by byte.
 
 mod ftl_pages;

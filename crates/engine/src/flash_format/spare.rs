@@ -45,9 +45,10 @@ pub fn crc(bytes: &[u8]) -> u32 {
 pub struct SpareRecord {
     /// The data for the FTL.
     pub spare: Spare,
-    /// The number that the FTL attaches to the block, as of this page.
+    /// Number that the FTL attached to the block when this page was written.
     pub note: u64,
-    /// Identifier of the page's content, by which it is recognised after it was moved; 0 for the FTL's own pages.
+    /// Identifier of the page's content, by which the content is recognised after a move; 0 for metadata pages of the
+    /// FTL.
     pub content_id: u64,
     /// Number of the operation that programmed the page, among all operations of this flash.
     pub operation: u64,

@@ -198,7 +198,7 @@ fn write_log(page: &LogPage, earliest: u64, bytes: &mut [u8]) -> Result<(), Form
     for (entry_bytes, (number, entry)) in bytes.chunks_exact_mut(LOG_ENTRY_BYTES).zip(numbered) {
         let time_offset = u32::try_from(entry.time - earliest)
             .map_err(|_| FormatError::new("the entries of a page of the log are too far from each other"))?;
-        // An entry so far back is before the log's first page, and is never needed.
+        // An entry at this distance is before the log's first page and is never needed.
         let distance = number.checked_sub(entry.previous).and_then(|back| u32::try_from(back).ok());
         let mut writer = Writer(entry_bytes);
         [entry.page.0, time_offset, distance.unwrap_or(0)].into_iter().for_each(|number| writer.u32(number));
@@ -272,9 +272,9 @@ fn read_run(
 
 impl DecodedRun {
     /// Returns the lists that the last page of a run has in the simulation: the first keys and the locations of the
-    /// other pages. `first_keys` and `found_slots` are those of the pages found, in the order of their index. If pages have
-    /// moved since the last page was written, the old locations are unknown, and all are returned as [`Slot::NONE`];
-    /// only this fact is needed.
+    /// other pages. `first_keys` and `found_slots` are those of the pages found, in the order of their index. If pages
+    /// have moved since the last page was written, the old locations are unknown, and all locations are returned as
+    /// [`Slot::NONE`]; callers only need to know that pages have moved.
     pub fn postamble_lists(
         &self,
         first_keys: &[Option<u64>],

@@ -2,7 +2,8 @@
 
 use crate::layer::{Command, Layer, LayerExt, Payload};
 
-/// State set by commands. Layers above do not notice a power cut and do not repeat their commands.
+/// State set by commands. It must be restored after a power cut, because layers above do not notice the cut and do not
+/// repeat their commands.
 #[derive(Debug, Default)]
 pub(super) struct LastingCommands {
     /// Ends of the partitions to which moves are attributed.
@@ -30,7 +31,7 @@ impl LastingCommands {
         }
     }
 
-    /// Repeats the commands to an FTL that has just been recovered.
+    /// Sends the commands again to an FTL that has just been recovered.
     pub fn repeat<P: Payload>(&self, ftl: &mut impl Layer<P>) {
         if let Some(ends) = &self.ends {
             ftl.set_partitions(ends);

@@ -22,19 +22,19 @@ use crate::nand::{Flash, StoredFlash, StoredFlashError};
 use crate::seed::Seed;
 use crate::units::BlockId;
 
-/// Returns the root seed for the policies of an FTL on used flash. With the same random numbers after each power cut,
-/// a policy would choose the same blocks every time, which may have no invalid pages.
+/// Returns the root seed for the policies of an FTL on used flash. The seed differs after each power cut: with equal
+/// random numbers, a policy would choose the same blocks every time, even if they have no invalid pages.
 fn policy_seed(seed: Seed, flash: &impl Medium) -> Seed {
     let erases: u64 = (0..flash.blocks()).map(|block| u64::from(flash.erases(BlockId(block)))).sum();
     if erases == 0 { seed } else { seed.derive(&format!("life after {erases} erases")) }
 }
 
-/// An FTL that can be reduced to its flash, as by a power cut, and recovered from it.
+/// An FTL that can lose its RAM, as in a power cut, and be recovered from its flash.
 pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     /// Type of the flash below.
     type Flash: Flash;
 
-    /// State that survives a power cut: the flash, and the contents of pages that the FTL wrote for itself.
+    /// State that survives a power cut: the flash, and the contents of the FTL's metadata pages.
     type SurvivingFlash;
 
     /// Settings that the FTL is built from.
@@ -43,22 +43,22 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     /// True if trims survive a power cut once a flush has followed.
     const DURABLE_TRIMS: bool;
 
-    /// True if recovery reads all written spare areas, so that notes in them are available without further reads.
+    /// True if recovery reads all written spare areas, so that notes stored there are available without further reads.
     const READS_ALL_SPARE_AREAS: bool;
 
     /// Drops everything in RAM.
     fn into_flash(self) -> Self::SurvivingFlash;
 
-    /// Recovers the FTL from the surviving state. If power is lost meanwhile, returns the error with the state that
-    /// survives then.
+    /// Recovers the FTL from the surviving state. If power is lost during recovery, returns the error with the state
+    /// that survives this power cut.
     #[allow(clippy::type_complexity)]
     fn restart(
         settings: &Self::Settings,
         surviving: Self::SurvivingFlash,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)>;
 
-    /// Recovers like [`Restart::restart`], but after a power cut in which a battery, if there is one, did not work.
-    /// Data that the battery would have saved is searched for in flash, as in a drive without battery. Acknowledged
+    /// Recovers as [`Restart::restart`] does, but after a power cut in which the battery, if there is one, has failed.
+    /// Data that the battery would have saved is searched for in flash, as in a drive without a battery. Acknowledged
     /// trims may be lost if they were only in RAM.
     #[allow(clippy::type_complexity)]
     fn restart_unsaved(
@@ -67,7 +67,7 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)>;
 
     /// Reads the surviving state from flash that is stored outside the simulation: `flash` has its spare areas, and
-    /// `stored` the bytes of the pages that the FTL wrote for itself.
+    /// `stored` has the bytes of the FTL's metadata pages.
     ///
     /// # Errors
     /// Fails if a page is unreadable, or differs from what an FTL with these settings would have written.
@@ -77,14 +77,14 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
         stored: &mut dyn StoredFlash,
     ) -> Result<Self::SurvivingFlash, StoredFlashError>;
 
-    /// Does the work of a battery: makes the contents of RAM durable. `Ok(())` without a battery.
+    /// Makes the contents of RAM durable, as the battery does at a power cut. Does nothing without a battery.
     fn save(&mut self) -> Result<(), LayerError>;
 
     /// True if the FTL has a battery.
     fn has_battery(&self) -> bool;
 
-    /// True if acknowledged writes are only in RAM, so that a power cut before the next flush may undo them. Ignores
-    /// trims.
+    /// True if acknowledged writes may be in RAM only, so that a power cut before the next flush may undo them. Trims
+    /// are not considered.
     fn has_volatile_writes(&self) -> bool;
 
     /// Returns the flash below.

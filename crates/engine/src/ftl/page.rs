@@ -10,7 +10,7 @@ use crate::pool::SurvivingFlash;
 use crate::victim::{VictimConfig, VictimPolicy};
 use crate::wear::{WearConfig, WearLevelling};
 
-/// A page-mapped FTL on flash with spare areas: the log with dynamically chosen policies.
+/// A page-mapped FTL on flash with spare areas: the log with policies that are chosen at run time.
 pub type PageFtl<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
 
 /// Policies of a store.
@@ -62,9 +62,9 @@ impl PageConfig {
     }
 }
 
-/// A write is on flash when it returns. Trims are not recorded on flash, so a trimmed page may have its earlier
-/// content again after a power cut. An atomic group is complete after a cut between two requests; after a cut in the
-/// middle of the group, a part of it may be found.
+/// A write is on flash when it returns. Trims are not recorded on flash, so a trimmed page may have an earlier content
+/// again after a power cut. An atomic group is complete after a cut between two requests; after a cut in the middle of
+/// the group, a part of the group may be found.
 impl<F: Flash> Restart for PageFtl<F> {
     type Flash = F;
     type SurvivingFlash = SurvivingFlash<F>;
@@ -90,7 +90,7 @@ impl<F: Flash> Restart for PageFtl<F> {
         settings: &PageConfig,
         surviving: SurvivingFlash<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
-        // The FTL has no battery, so an unsaved restart is an ordinary one.
+        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
         Self::restart(settings, surviving)
     }
 

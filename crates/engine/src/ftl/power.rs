@@ -19,7 +19,7 @@ pub trait PowerCycle: Send {
 pub struct Outages {
     /// Cuts during host requests.
     pub cuts: u64,
-    /// Those of the cuts during host requests that were in the middle of a flash operation.
+    /// Cuts in the middle of a flash operation of a host request; included in `cuts`.
     pub torn_cuts: u64,
     /// Cuts during recovery.
     pub cuts_in_recovery: u64,

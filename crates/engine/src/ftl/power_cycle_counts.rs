@@ -18,10 +18,10 @@ impl PowerCycleCounts {
         add(&mut self.earlier, &reports.layers[0]);
     }
 
-    /// Completes the report at `at`, which only covers the current power cycle.
+    /// Adds the counts of earlier power cycles to the report at index `at`, which only covers the current power cycle.
     ///
-    /// Flash operations that no FTL counted belong to an interrupted recovery or an interrupted request: they are
-    /// added as translation.
+    /// Flash operations that no FTL counted come from an interrupted recovery or an interrupted request; they are added
+    /// as translation.
     pub fn complete(&self, reports: &mut Reports, at: usize) {
         let Reports { layers, nand } = reports;
         let Some(nand) = nand else { return };
@@ -43,7 +43,7 @@ impl PowerCycleCounts {
     }
 }
 
-/// Adds the counts of `other`; other values are unchanged.
+/// Adds the counts of `other` to `report`; values that are not counts are unchanged.
 fn add(report: &mut LayerReport, other: &LayerReport) {
     add_counters(&mut report.counters, &other.counters);
     if report.victim_valid_pages.len() < other.victim_valid_pages.len() {

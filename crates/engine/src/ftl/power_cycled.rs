@@ -1,4 +1,4 @@
-//! FTLs whose power can be cut from outside, at any depth of a stack.
+//! FTLs at any depth of a stack whose power can be cut from outside.
 
 use super::lasting_commands::LastingCommands;
 use super::power_cycle_counts::PowerCycleCounts;
@@ -9,11 +9,11 @@ use crate::layer::{
 use crate::units::Lpn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An FTL that can be power-cycled in place: reduced to its flash and recovered from it.
+/// An FTL that can be power-cycled in place: it loses its RAM and is recovered from its flash.
 ///
-/// Its counts continue over all power cycles.
+/// Counts continue over all power cycles.
 pub struct PowerCycledFtl<F: Restart> {
-    /// `None` only after a failed recovery.
+    /// The FTL; `None` only after a failed recovery.
     ftl: Option<F>,
     settings: F::Settings,
     cycle_counts: PowerCycleCounts,
@@ -120,7 +120,7 @@ where
 pub struct SwitchableLayer<L>(Arc<Mutex<L>>);
 
 impl<L> SwitchableLayer<L> {
-    /// Wraps `layer`, which is also its own power switch.
+    /// Wraps `layer`, which implements the power switch itself.
     pub fn new(layer: L) -> Self {
         SwitchableLayer(Arc::new(Mutex::new(layer)))
     }

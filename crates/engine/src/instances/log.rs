@@ -42,7 +42,7 @@ impl<P: Payload> BoxedLog<P> {
     }
 }
 
-/// Parts of a log monomorphised for its policies, because counting runs spend all their time in it.
+/// Parts of a log that is monomorphised for its policies, because counting runs spend most of their time in the log.
 pub struct CountingLog<'a> {
     /// Its configuration.
     pub config: StoreConfig,

@@ -1,4 +1,4 @@
-//! Monomorphised FTLs on flash kept outside the simulation.
+//! Monomorphised FTLs on flash that is stored outside the simulation.
 
 use super::dedup::{DedupPlan, dedup_ftl_on};
 use super::ftl::{BuiltFtl, Finish, FtlPlan};
@@ -25,10 +25,10 @@ pub trait StoredMedium: Send + Sync {
     /// Fails if the stored state does not fit flash of this kind.
     fn restore(&self, nand: &mut Nand<ContentId>) -> Result<(), StoredFlashError>;
 
-    /// Returns the backing to which the flash is stored from now on.
+    /// Returns the storage that is updated with every change of the flash from now on.
     fn storage(&self) -> Box<dyn FlashStorage<ContentId>>;
 
-    /// Returns the reader of pages that an FTL wrote for itself.
+    /// Returns the reader of an FTL's metadata pages.
     fn reader(&self) -> Box<dyn StoredFlash>;
 
     /// Records the result of a restart.
@@ -99,7 +99,7 @@ impl Finish<RecordingNand<ContentId>> for StoredFinish<'_> {
     }
 }
 
-/// Restarts the FTL whose state `medium` holds, on the erased flash `again`.
+/// Restarts the FTL whose state `medium` holds, on erased flash.
 fn restart_from<T: Restart<Flash = RecordingNand<ContentId>>>(
     erased: RecordingNand<ContentId>,
     settings: &T::Settings,

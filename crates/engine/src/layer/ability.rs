@@ -1,9 +1,9 @@
 //! Optional abilities of layers, with the queries and commands that belong to them.
 //!
-//! A layer declares its abilities. They are used through one enum each: [`Query`] for questions that change nothing,
-//! [`Command`] for operations that may change something. A wrapper forwards each enum with one line of code, and so
-//! has all abilities of the wrapped layer, including those added later. A wrapper that lacks an ability of the layer
-//! below gives the reason. [`LayerExt`] offers the calls as named, typed methods.
+//! A layer declares its abilities. Callers use them through two enums: [`Query`] for questions that change nothing, and
+//! [`Command`] for operations that may change the layer. A wrapper forwards each enum with one line of code. It thus
+//! has all abilities of the wrapped layer, including abilities added later. A wrapper that lacks an ability of the
+//! layer below gives the reason. [`LayerExt`] offers the queries and commands as named, typed methods.
 
 use super::answer::{Answer, ZoneState};
 use super::{Layer, LayerError, Payload};
@@ -13,15 +13,16 @@ use crate::units::Lpn;
 /// An optional ability of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
-    /// Writes groups of pages that survive a power cut completely or not at all: [`LayerExt::write_atomic`].
+    /// Writes groups of pages atomically, so that all or none of a group survive a power cut:
+    /// [`LayerExt::write_atomic`].
     AtomicGroups,
     /// Each call of [`Layer::write`] and [`Layer::trim`] must be exactly one request of the user, because the layer
     /// treats each call as a unit, for example as atomic. For a layer without this ability, requests may be split and
     /// joined.
     WholeRequests,
-    /// Attributes the pages that cleaning moves to their users: [`LayerExt::set_partitions`].
+    /// Counts the pages that cleaning moves by user (partition): [`LayerExt::set_partitions`].
     Attribution,
-    /// Tracks, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
+    /// Records, once this is enabled, which pages cleaning has moved: [`LayerExt::moved_pages`].
     MoveCounts,
     /// Defers its cleaning, in this layer or further below, while a log above is cleaning:
     /// [`LayerExt::notify_cleaning_above`].
@@ -150,7 +151,8 @@ impl Abilities {
         self.0 >> ability as u16 & 1 == 1
     }
 
-    /// Rejects a setting at `key` that needs `ability` of the layer named `below`, whose abilities are `self`.
+    /// Rejects a setting at `key` that needs `ability` if the layer named `below`, whose abilities are `self`, lacks
+    /// it.
     pub fn require(self, ability: Ability, below: &str, key: &str) -> Result<(), ConfigError> {
         if self.has(ability) {
             return Ok(());
@@ -184,8 +186,9 @@ pub enum Query<'a> {
     MovedPages(&'a [Lpn]),
     /// [`Ability::LeftValid`]: returns how many pages would stay valid if these pages were trimmed now.
     LeftValid(&'a [Lpn]),
-    /// [`Ability::Prefetch`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
-    /// first with `second_pass` false, and again with `second_pass` true when the first prefetch has completed. Changes no result.
+    /// [`Ability::Prefetch`]: announces pages that will soon be written or trimmed, for prefetching. The query is sent
+    /// twice: first with `second_pass` false, and again with `second_pass` true when the first prefetch has completed.
+    /// Changes no result.
     Prefetch {
         /// The pages.
         pages: &'a [Lpn],
@@ -236,8 +239,7 @@ impl<'a> Query<'a> {
 /// [`Command::unsupported`].
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a, P> {
-    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or
-    /// not at all.
+    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but all or none of the pages survive a power cut.
     WriteAtomic {
         /// The pages, in the range of the layer, in order.
         pages: &'a [Lpn],
@@ -262,23 +264,22 @@ pub enum Command<'a, P> {
         /// Number of pages.
         pages: u32,
     },
-    /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k`
-    /// ends before page `ends[k]`; each write only contains pages of one partition.
+    /// [`Ability::Attribution`]: from now on, counts the pages that cleaning moves by partition. Partition `k` ends
+    /// before page `ends[k]`; each write only contains pages of one partition.
     SetPartitions {
         /// One past the last page of each partition, ascending.
         ends: &'a [u32],
     },
     /// [`Ability::MoveCounts`]: from now on, counts the moved pages.
     CountMoves,
-    /// [`Ability::Deferral`]: a log above begins or ends cleaning. Pages that it is about to invalidate are still
-    /// valid here in between, so it is better to clean later, if the layer can wait. Several logs may clean at the
-    /// same time.
+    /// [`Ability::Deferral`]: a log above begins or ends cleaning. In between, pages that the log will soon invalidate
+    /// are still valid in this layer, so cleaning them later costs less. Several logs may clean at the same time.
     CleaningAbove {
         /// True at the beginning of cleaning.
         begins: bool,
     },
-    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains
-    /// space. Answers true if it did and the command may be repeated.
+    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of a layer below, if that gains
+    /// space. Answers true if a victim was cleaned; the command may then be repeated.
     CleanWhileIdle,
     /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open
     /// and accepts no writes until it is reset.
@@ -337,8 +338,8 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for all
-    /// other commands.
+    /// Returns the answer of a layer that lacks the ability for the command: an error for writes and trims,
+    /// [`Answer::Nothing`] for all other commands.
     pub fn unsupported(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {
@@ -350,9 +351,10 @@ impl<'a, P> Command<'a, P> {
     }
 }
 
-/// Optional queries and commands of layers as named methods. For callers only; implemented only here.
+/// Optional queries and commands of layers as named methods. Layers do not implement this trait; it is implemented for
+/// all of them here.
 pub trait LayerExt<P: Payload>: Layer<P> {
-    /// Writes pages as [`Layer::write`] does, but so that they survive a power cut completely or not at all.
+    /// Writes a group of pages as [`Layer::write`] does, but all or none of the pages survive a power cut.
     fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.command(Command::WriteAtomic { pages, data, hint }).map(drop)
     }
@@ -388,14 +390,14 @@ pub trait LayerExt<P: Payload>: Layer<P> {
         self.query(Query::Prefetch { pages: &[page], second_pass });
     }
 
-    /// Uses idle time to clean one victim of this layer or of one below, if that gains space. Returns true if it did
-    /// and may be called again.
+    /// Uses idle time to clean one victim of this layer or of a layer below, if that gains space. Returns true if a
+    /// victim was cleaned; the method may then be called again.
     fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
         self.command(Command::CleanWhileIdle).map(|answer| answer == Answer::Done(true))
     }
 
-    /// Returns the fraction of valid pages in the blocks that store any of `pages`, as it would be if `pages` were
-    /// trimmed now; 0 if no page is stored, or the layer lacks the ability.
+    /// Returns the fraction of pages that would stay valid in the blocks that store any of `pages` if `pages` were
+    /// trimmed now. Returns 0 if none of the pages is stored, or if the layer lacks the ability.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
         self.query(Query::LeftValid(pages)).valid_fraction()
     }
@@ -414,13 +416,13 @@ pub trait LayerExt<P: Payload>: Layer<P> {
         self.command(Command::FinishZone { pages: &[page] }).map(|answer| answer == Answer::Done(true))
     }
 
-    /// From now on, attributes the pages that cleaning moves to partitions, if the layer has the ability. Partition
-    /// `k` ends before page `ends[k]`.
+    /// From now on, counts the pages that cleaning moves by partition, if the layer has the ability. Partition `k` ends
+    /// before page `ends[k]`.
     fn set_partitions(&mut self, ends: &[u32]) {
         self.send(Command::SetPartitions { ends });
     }
 
-    /// Sends a command that no layer rejects.
+    /// Sends a command that every layer accepts or ignores.
     fn send(&mut self, command: Command<'_, P>) {
         let result = self.command(command);
         debug_assert!(result.is_ok(), "{result:?}: only writing and cleaning can fail");

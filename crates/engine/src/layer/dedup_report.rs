@@ -21,10 +21,10 @@ pub struct DedupReport {
     pub pre_hashed_pages: u64,
     /// Pages hashed in idle time, which delays no request.
     pub idle_hashed_pages: u64,
-    /// Pages read for comparison with a page of the same fingerprint.
+    /// Pages read to compare their content with a written page of the same fingerprint.
     pub verify_reads: u64,
-    /// Fingerprint matches with different content. With verification, each costs a read; without, the page is
-    /// corrupt.
+    /// Equal fingerprints of different contents. With verification, each costs a read; without verification, the
+    /// written page is corrupted.
     pub collisions: u64,
     /// Pages that cleaning did not move because an equal page was stored.
     pub merged_pages: u64,
@@ -42,7 +42,7 @@ pub struct DedupReport {
     pub index_reads: u64,
     /// Pages of the index written to flash.
     pub index_writes: u64,
-    /// Records of map changes that are not recorded in a spare area; written only if there is a map log.
+    /// Records written to the map log: map changes that no spare area records.
     pub map_log_records: u64,
     /// Pages written with these records.
     pub map_log_pages: u64,

@@ -1,6 +1,6 @@
 //! Observation of the page operations of media, for displays and tests.
 //!
-//! Operations are recorded only if a medium has a [`EventRecorder`]; recording changes no result.
+//! Operations are recorded only if a medium has an [`EventRecorder`]; recording changes no result.
 
 use super::{Invalidation, InvalidationListener, Run};
 use crate::counters::Cause;
@@ -13,24 +13,24 @@ pub enum MediumEvent {
     /// Pages are programmed into `block`, starting at `page`. On segments, this is recorded before the layer below is
     /// written.
     Programmed {
-        /// Their block.
+        /// Block of the pages.
         block: BlockId,
         /// Index of the first page in the block.
         page: u32,
         /// Number of pages.
         pages: u32,
-        /// Owner of each page; empty from a store without page identities. Pages that an FTL writes for its tables
-        /// ([`Cause::Translation`] or [`Cause::Validity`]) have numbers of their own; [`crate::ftl::hybrid::PADDING`]
+        /// Logical page (owner) of each page; empty for a store without page identities. Pages of an FTL's tables
+        /// ([`Cause::Translation`] or [`Cause::Validity`]) are numbered separately; [`crate::ftl::hybrid::PADDING`]
         /// marks a page without owner.
         owners: Vec<Lpn>,
         /// Cause of the write.
         cause: Cause,
-        /// The append stream.
+        /// Append stream of the pages.
         stream: StreamId,
     },
     /// Pages were read.
     Read {
-        /// Their block.
+        /// Block of the pages.
         block: BlockId,
         /// Number of pages.
         pages: u32,
@@ -44,19 +44,19 @@ pub enum MediumEvent {
         /// Cause of the erase.
         cause: Cause,
     },
-    /// A page is about to be replaced or is no longer needed. Not recorded for pages that cleaning moves; nor, in
-    /// FTLs other than logs, for rewritten pages.
+    /// A page is about to be invalidated by an overwrite or a trim. Not recorded for pages that cleaning moves and, in
+    /// FTLs other than logs, for overwritten pages.
     Invalidated(Invalidation),
 }
 
-/// Operations observed on all media of a stack, each with the number of its medium, in order.
+/// Log of the operations on all media of a stack, in order, each with the number of its medium.
 ///
 /// Only one thread uses the media at a time.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog(Arc<Mutex<Vec<(usize, MediumEvent)>>>);
 
 impl EventLog {
-    /// Returns an observer for the medium with this number.
+    /// Returns a recorder for the medium with this number.
     pub fn recorder(&self, number: usize) -> EventRecorder {
         EventRecorder { log: self.clone(), number }
     }
@@ -71,7 +71,7 @@ impl EventLog {
     }
 }
 
-/// Observer of one medium. As an [`InvalidationListener`], it records the invalidated pages of flash.
+/// Recorder for one medium. As an [`InvalidationListener`], it records the invalidated pages of flash.
 #[derive(Clone, Debug)]
 pub struct EventRecorder {
     log: EventLog,
@@ -84,7 +84,7 @@ impl EventRecorder {
         self.log.lock().push((self.number, event));
     }
 
-    /// Records the program of a run.
+    /// Records that a run is programmed.
     pub fn record_run<P>(&self, block: BlockId, page: u32, run: &Run<'_, P>) {
         let owners = run.owners.map(<[Lpn]>::to_vec).unwrap_or_default();
         let (pages, cause, stream) = (run.data.len() as u32, run.cause, run.stream);

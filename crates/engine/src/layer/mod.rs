@@ -95,14 +95,14 @@ pub trait Layer<P: Payload>: Send {
 
     /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
     ///
-    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants
-    /// requests ([`Ability::Requests`]). The same is true of reads.
+    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants whole
+    /// requests ([`Ability::WholeRequests`]). The same is true of reads.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
 
-    /// Reads `pages` and appends their content to `out`; a page never written reads as the default.
+    /// Reads `pages` and appends their content to `out`; a page that was never written reads as the default payload.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError>;
 
-    /// Discards the contents of `pages`, which read as the default until they are written again.
+    /// Discards the contents of `pages`, which read as the default payload until they are written again.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError>;
 
     /// Makes everything written so far survive a power cut.
@@ -120,10 +120,11 @@ pub trait Layer<P: Payload>: Send {
     /// Appends the reports of this layer and of all layers below, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
-    /// Draws a number from the layer's random generators; ends their use. Equal runs end with equal numbers.
+    /// Draws a last number from the layer's random generators, which are not used afterwards. Equal runs draw equal
+    /// numbers, so tests compare runs by it.
     fn final_draw(&mut self) -> u64;
 
-    /// Recomputes all counts, down to the medium, and compares; an error is a bug.
+    /// Recomputes all counts, down to the medium, and compares them with the stored ones; an error is a bug.
     fn check(&self) -> Result<(), String>;
 }
 

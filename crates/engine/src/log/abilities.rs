@@ -1,4 +1,4 @@
-//! Optional abilities of a store beyond the mandatory layer interface, and its answers to their queries and commands.
+//! Optional abilities of a store beyond the mandatory layer interface, with their queries and commands.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -87,7 +87,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         blocks.sort_unstable();
         blocks.dedup();
         let size = self.pool.pages_per_block();
-        // The block table counts unwritten pages of an open block as valid, but they hold no data.
+        // The block table counts unwritten pages of an open block as valid, but these pages hold no data.
         let valid = |&block: &BlockId| self.pool.blocks.valid_pages(block) - (size - self.written(block));
         let valid: u64 = blocks.iter().map(|block| u64::from(valid(block))).sum();
         Answer::LeftValid { valid_pages: valid - trimmed, block_pages: blocks.len() as u64 * u64::from(size) }

@@ -1,4 +1,4 @@
-//! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
+//! Appending: host writes go to the open block of their stream, in runs that end at the end of the block.
 
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
@@ -43,8 +43,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends host writes of consecutive pages starting at `first`. Pages that are not yet stored anywhere take a
-    /// fast path: their numbers are listed once, directly in the directory's owner table.
+    /// Appends host writes of consecutive pages starting at `first`. Runs without stored pages take a fast path: their
+    /// page numbers are listed once, directly in the directory's owner table.
     pub(super) fn append_host_run(
         &mut self,
         mut first: Lpn,
@@ -66,8 +66,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends as many pages as fit in the open block of `stream`, if none of them is stored yet. Returns their
-    /// number; 0 if some page is stored.
+    /// Appends as many pages as fit in the open block of `stream`, if none of them is stored yet. Returns the number of
+    /// appended pages; 0 if one of the pages is stored.
     fn append_unstored(
         &mut self,
         stream: StreamId,
@@ -110,8 +110,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Appends pages of the host or of the log itself. With an empty list of pages, only opens a block for the stream
     /// if none is open.
     ///
-    /// Opening is not a function of its own: with a single caller, the code that opens a block is inlined here, which
-    /// makes in-place reclaim about 10 % faster.
+    /// Opening a block is no separate function: the code has a single caller and is inlined here, which makes in-place
+    /// reclaim about 10 % faster.
     pub(super) fn append_run(
         &mut self,
         stream: StreamId,
@@ -149,7 +149,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Records that the first `length` of `pages` are now on flash, starting at `frontier`.
     #[inline(always)]
     fn record_writes(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
-        // Counted here and not at the call, so that writes which a failing drive rejected are not counted.
+        // Writes are counted here and not on arrival, so that writes rejected by a failing drive are not counted.
         if cause == Cause::Host {
             self.pool.counters.add_incoming(Operation::Write, length as u64);
         }
@@ -165,7 +165,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Handles a run whose program failed with `error`: records the pages that the medium accepted before the
     /// failure, and sets the block aside. Returns the number of those pages.
     ///
-    /// Separate from the path of successful runs, which would otherwise have to handle two lengths.
+    /// This path is separate from that of successful runs, which would otherwise have to handle two lengths.
     #[cold]
     fn handle_failed_run(
         &mut self,
@@ -182,8 +182,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(accepted)
     }
 
-    /// Notifies the medium, if it wants invalidations, that the current physical pages of `pages` are about to become
-    /// invalid.
+    /// Notifies the medium that the current physical pages of `pages` are about to become invalid, if the medium needs
+    /// such notifications.
     #[inline(always)]
     pub(super) fn notify_invalidations(&mut self, pages: &[Lpn]) {
         if !self.pool.medium.wants_invalidations() {
@@ -233,7 +233,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(self.open(stream, block))
     }
 
-    /// Cleans if erased blocks run low.
+    /// Cleans if the number of erased blocks is at most the low watermark.
     pub(super) fn clean_if_due(&mut self, stream: StreamId) -> Result<(), LayerError> {
         if !self.pool.must_clean() {
             self.pool.count_deferral();

@@ -1,5 +1,4 @@
-//! A layer that measures how sequential the arriving writes are, and how scattered the pages are that they
-//! invalidate.
+//! A layer that measures the sequentiality of incoming writes and trims.
 
 use super::segments::BoxedLayer;
 use crate::layer::{
@@ -7,15 +6,15 @@ use crate::layer::{
 };
 use crate::units::{Lpn, count_runs, runs};
 
-/// Number of write streams whose ends are remembered: a drive that tracks eight streams sees eight interleaved logs
-/// as sequential.
+/// Number of recent runs whose ends are remembered. With eight of them, eight interleaved logs count as sequential, as
+/// for a drive that tracks eight streams.
 const TRACKED_RUNS: usize = 8;
 
-/// Forwards all operations to `inner` and measures them.
+/// Forwards all operations to the observed layer and measures them.
 pub struct ArrivalObserver<P> {
     inner: BoxedLayer<P>,
     arrivals: Arrivals,
-    /// Pages that would continue one of the most recent runs, most recent first.
+    /// Page that would continue each of the most recent runs, most recent first.
     next_pages: [u64; TRACKED_RUNS],
 }
 

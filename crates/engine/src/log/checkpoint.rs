@@ -8,7 +8,7 @@ use crate::placement::Placement;
 use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Pages of the checkpoint being written. Kept between checkpoints to reuse the allocations.
+/// Pages of the checkpoint being written. The buffers are reused by all checkpoints.
 #[derive(Debug)]
 pub(super) struct Checkpoint<P> {
     pages: Vec<Lpn>,
@@ -34,8 +34,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Returns the stream of metadata pages: the separate metadata stream if there is one; else the placement's fixed
-    /// host stream; else stream 0.
+    /// Returns the stream of metadata pages: the separate metadata stream, if there is one; otherwise the placement's
+    /// fixed host stream, if there is one; otherwise stream 0.
     pub(super) fn metadata_stream(&self) -> StreamId {
         let metadata_stream = StreamId(self.placement.streams());
         if self.has_metadata_stream() {
@@ -50,14 +50,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.medium.layer_below().is_some() && self.streams() > self.placement.streams()
     }
 
-    /// Writes a checkpoint if one is due: appends the metadata pages that the medium names, then lets the medium
-    /// write the rest.
+    /// Writes a checkpoint if one is due: appends the metadata pages that the medium lists, and then lets the medium
+    /// write the other pages.
     #[inline(always)]
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
         if self.pool.medium.pages_until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
     }
 
-    /// Writes a checkpoint between two victims, if the medium wants one during cleaning.
+    /// Writes a checkpoint between two victims, if one is due because of the number of cleaned segments.
     #[inline(always)]
     pub(super) fn checkpoint_during_cleaning(&mut self) -> Result<(), LayerError> {
         if self.is_checkpoint_during_cleaning || !self.pool.medium.is_checkpoint_due_to_cleaning() {
@@ -69,8 +69,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         result
     }
 
-    /// True during a checkpoint between two victims if an erased block can be spared, so that the checkpoint itself
-    /// does not need to clean.
+    /// True during a checkpoint between two victims if the reserve has an erased block left, so that the checkpoint
+    /// itself does not need to clean.
     pub(super) fn can_spare_block_during_checkpoint(&self) -> bool {
         self.is_checkpoint_during_cleaning && self.pool.erased.len() > 1
     }

@@ -11,19 +11,21 @@ use crate::seed::random_below;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Live pages that were read from a victim and are not yet written to a frontier. Kept between cleanings to reuse the
-/// allocations.
+/// Live pages that were read from a victim and are not yet written to a frontier. The buffers are reused by all
+/// cleanings.
 #[derive(Debug)]
 pub(super) struct StagedPages<P> {
-    /// Owners of the pages, if the directory has page identities; followed by room for those of another victim.
+    /// Owners of the pages, if the directory has page identities; followed by unused entries for the owners of another
+    /// victim.
     pub(super) owners: Vec<Lpn>,
     /// Contents of the pages.
     pub(super) data: Vec<P>,
-    /// Number of leading pages that are back on flash.
+    /// Number of pages, from the first, that are back on flash.
     pub(super) written: usize,
     /// Stream of the victim, if the placement needs it.
     pub(super) from: Option<StreamId>,
-    /// Indices of the pages just read, if the medium needs them; followed by room for those of another victim.
+    /// Indices of the pages just read, if the medium needs them; followed by unused entries for the indices of another
+    /// victim.
     indices: Vec<u32>,
 }
 
@@ -39,7 +41,7 @@ impl<P: Copy> StagedPages<P> {
         self.data.len() - self.written
     }
 
-    /// Returns room for the owners of `pages` more pages.
+    /// Returns the entries of `owners` for `pages` more pages; enlarges the buffer if necessary.
     fn owners_buffer(&mut self, pages: u32) -> &mut [Lpn] {
         let (end, needed) = (self.data.len(), self.data.len() + pages as usize);
         if self.owners.len() < needed {
@@ -48,7 +50,7 @@ impl<P: Copy> StagedPages<P> {
         &mut self.owners[end..needed]
     }
 
-    /// Returns room for the owners and the indices of `pages` more pages.
+    /// Returns the entries of `owners` and `indices` for `pages` more pages; enlarges the buffers if necessary.
     fn listed_buffers(&mut self, pages: u32) -> (&mut [Lpn], &mut [u32]) {
         self.owners_buffer(pages);
         if self.indices.len() < pages as usize {
@@ -57,7 +59,7 @@ impl<P: Copy> StagedPages<P> {
         (&mut self.owners[self.data.len()..], &mut self.indices)
     }
 
-    /// Drops the first `pages` pages, which are back on flash.
+    /// Removes the first `pages` pages, which are back on flash.
     pub(super) fn drop_front(&mut self, pages: usize) {
         self.written += pages;
         if self.len() == 0 {
@@ -74,14 +76,14 @@ impl<P: Copy> StagedPages<P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Frees a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
+    /// Frees a block for the host without a pool of erased blocks, as in Van Houdt (2013), sec. 2.3.
     ///
-    /// With a single frontier, the victim is erased and its live pages are written back into it; the remaining room
-    /// is for the host. A victim without free room is closed at once, and the next victim is taken.
+    /// With a single frontier, the victim is erased and its live pages are written back into it; the remaining pages
+    /// are free for the host. A victim without invalid pages is closed at once, and the next victim is taken.
     ///
-    /// With two frontiers, live pages go to the cleaning frontier as long as it has room. If all of them fit, the
-    /// erased victim becomes the host's frontier. Otherwise the remaining pages are written into the erased victim,
-    /// which becomes the cleaning frontier, and the next victim is taken.
+    /// With two frontiers, live pages go to the cleaning frontier until it is full. If all live pages fit, the erased
+    /// victim becomes the host's frontier. Otherwise the remaining pages are written into the erased victim, which
+    /// becomes the cleaning frontier, and the next victim is taken.
     pub(super) fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
         let host = StreamId(0);
         let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
@@ -96,7 +98,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
-                // The block is worn out. Its remaining pages stay in RAM until the next victim is erased.
+                // The block has worn out. Its remaining live pages stay in RAM until the next victim is erased.
                 continue;
             }
             let stream = if self.staged.len() == 0 { host } else { cleaning };
@@ -106,8 +108,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans until the pool has `high` erased blocks. If `high` is not above `low`, cleans only until the host has
-    /// room in `stream`: in a frontier that cleaning opened, or in a block that the pool can spare.
+    /// Cleans until the pool has `high` erased blocks. If `high` is not above `low`, cleans only until the host can
+    /// write to `stream`: to a frontier that cleaning opened, or to an erased block beyond the reserve.
     pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
         let enough = high.max(low + 1) as usize;
@@ -140,7 +142,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
         let victim = self.take_victim(fruitless)?;
         if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
-            // The reserve is used up, by blocks that wore out during cleaning or by pages torn in power cuts. The
+            // The reserve has been used up by blocks that wore out during cleaning or by pages torn in power cuts. The
             // victim is left unchanged so that its pages stay readable.
             let live = self.pool.blocks.valid_pages(victim);
             self.pool.close(victim);
@@ -169,7 +171,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.erase_or_retire(block)
     }
 
-    /// Drops the live pages of `victim`.
+    /// Removes the live pages of `victim` from the map instead of moving them.
     fn evict(&mut self, victim: BlockId) {
         let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
         let mut owners = std::mem::take(&mut self.staged.owners);
@@ -197,7 +199,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.pool.count_victim(victim);
         if let Some(&(stream, opened_at)) = self.block_history.get(victim.index()) {
-            // The placement does not know the metadata stream.
+            // The metadata stream is no stream of the placement.
             let placed = stream.0 < self.placement.streams();
             if placed {
                 let valid = self.pool.blocks.valid_pages(victim);
@@ -208,8 +210,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(victim)
     }
 
-    /// True if cleaning `victim` gains nothing and a page torn during the move would use up the last erased block.
-    /// Matters only after a power cut.
+    /// True if cleaning `victim` gains no page and a page torn during the move would use up the last erased block. This
+    /// can happen only after a power cut.
     #[inline]
     fn risks_reserve(&self, victim: BlockId) -> bool {
         self.pool.is_recovered
@@ -218,7 +220,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             && self.pool.blocks.valid_pages(victim) == self.pool.pages_per_block()
     }
 
-    /// Prefetches the tables of the next victim, if the policy can predict it.
+    /// Prefetches the table entries of the next victim, if the policy can predict that victim.
     #[inline(always)]
     fn prefetch_next_victim(&self) {
         if let Some(victim) = self.pool.victim.likely_victim(&self.pool.blocks) {
@@ -247,14 +249,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         };
         self.pool.medium.read(victim, pages, self.move_cause, &mut staged.data)?;
         self.pool.counters.add_outgoing(self.move_cause, Operation::Read, u64::from(valid));
-        // Done after the read: this work overlaps with the fetch of the map entries that `gather` requested.
+        // This follows the read so that it overlaps with the prefetch of map entries started by `gather`.
         if self.prefetch_cleaning {
             self.prefetch_next_victim();
         }
         Ok(())
     }
 
-    /// Moves the `room` staged pages that will be written first to the front, if not all of them fit.
+    /// Moves the `room` staged pages that will fill the frontier to the front, if not all staged pages fit.
     #[inline(always)]
     fn select_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
@@ -380,10 +382,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Returns an open block for pages moved by cleaning, preferably of `stream`; never cleans.
+    /// Returns an open block for pages moved by cleaning, preferably that of `stream`; never starts cleaning.
     ///
-    /// If the pool is empty, the pages go to another stream with room. There is always room: cleaning started with an
-    /// erased block, and a victim's live pages fill at most one.
+    /// If the pool is empty, the pages go to another stream whose open block has free pages. There always are enough:
+    /// cleaning started with an erased block, and a victim's live pages fill at most one block.
     fn frontier_for_cleaning(
         &mut self,
         stream: StreamId,
@@ -419,8 +421,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.check_after_erase(block, erased).map(drop)
     }
 
-    /// Checks if the store can go on after an erase. A worn-out block ends its life if too few blocks remain, or if
-    /// the directory has no page identities and so cannot record where the block's pages moved.
+    /// Checks if the store can continue after an erase. A worn-out block ends the store's life if too few blocks
+    /// remain. So does any worn-out block if the directory has no page identities and cannot record new locations of
+    /// the block's pages.
     fn check_after_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
         if erased {
             return Ok(true);

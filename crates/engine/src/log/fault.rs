@@ -13,7 +13,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Empties blocks that were set aside and rewrites blocks with too many reads, as far as there is room.
+    /// Empties blocks that were set aside and rewrites blocks with too many reads, as far as free space permits.
     pub(super) fn maintain(&mut self, stream: StreamId) -> Result<(), LayerError> {
         loop {
             if self.can_empty_set_aside_block() {
@@ -23,7 +23,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             self.clean_if_due(stream)?;
         }
-        // Called only once: the pages it moves are writes too, which could trigger wear levelling again without end.
+        // Wear levelling runs only once per call: the pages that it moves are writes, too, and could trigger it
+        // endlessly.
         if self.level_wear()? { self.clean_if_due(stream) } else { Ok(()) }
     }
 
@@ -40,13 +41,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Err(error) = self.redistribute() {
             return Err(self.abort_moving(block, written, error));
         }
-        // A block to be retired is removed from the list by `give_back`.
+        // A block to be retired is removed from the list by `Pool::reclaim`.
         self.pool.pending_blocks.retain(|aside| aside.block != block || aside.is_failed);
         self.erase_or_retire(block)
     }
 
-    /// Ends an attempt to empty `block` that found no room: pages that were not moved stay in it. Returns the error
-    /// to report.
+    /// Ends an attempt to empty `block` that failed for lack of space: pages that were not moved stay in the block.
+    /// Returns the error to report.
     pub(super) fn abort_moving(&mut self, block: BlockId, written: u32, error: LayerError) -> LayerError {
         let rest = self.staged.len();
         self.staged.drop_front(rest);
@@ -55,7 +56,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if error == LayerError::NoSpace { self.pool.no_space() } else { error }
     }
 
-    /// Empties and erases the block that wear levelling chooses. Returns false if it chose none.
+    /// Empties and erases the block that wear levelling chooses. Returns false if wear levelling chose no block.
     fn level_wear(&mut self) -> Result<bool, LayerError> {
         let Some(block) = self.pool.next_wear_move(Blocks::is_candidate) else { return Ok(false) };
         self.pool.take_candidate(block);

@@ -11,7 +11,7 @@ use crate::pool::{MigrationExecutor, MigrationPolicy, PageMover, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// A store while it moves the live pages of `victim`.
+/// A store that is moving the live pages of `victim`.
 struct VictimMover<'a, M: Medium, D, V, P> {
     store: &'a mut LogStore<M, D, V, P>,
     victim: BlockId,

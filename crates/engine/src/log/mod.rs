@@ -2,10 +2,10 @@
 //!
 //! A [`LogStore`] keeps its logical pages on erase blocks. It appends to open blocks, one for each stream. When few
 //! erased blocks are left, it cleans (garbage collection): it moves a victim's live pages and erases the victim.
-//! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`Shared`] divides one
+//! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`SharedLayer`] divides one
 //! layer among several users.
 //!
-//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`Zones`] is a zoned
+//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`ZonedDrive`] is a zoned
 //! drive, which leaves cleaning to its user.
 
 mod abilities;

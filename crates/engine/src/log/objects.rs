@@ -11,7 +11,7 @@ use crate::config::ConfigError;
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Payload, Query, Reports, check_range};
 use crate::units::Lpn;
 
-/// RAM per object: its name, its first extent, its attributes and its write counter.
+/// RAM per object, in bytes: for its name, its first extent, its attributes and its write counter.
 const OBJECT_BYTES: u64 = 32;
 
 /// Settings of the object layer.
@@ -19,7 +19,7 @@ const OBJECT_BYTES: u64 = 32;
 pub struct ObjectLayout {
     /// Pages per object; the last object may have fewer. At least 1.
     pub object_pages: u32,
-    /// Number of heat classes, each a stream hint for the layer below, from cold to hot; at least 1.
+    /// Number of temperature classes, from cold to hot; each class is a stream hint for the layer below. At least 1.
     pub classes: u8,
     /// Interval, in multiples of the logical pages written, after which all write counts are halved; above 0.
     pub decay_drive_writes: f64,
@@ -67,8 +67,8 @@ impl<P: Payload> ObjectLayer<P> {
         (page.0 / self.layout.object_pages) as usize
     }
 
-    /// Returns the class of an object: 0 if its count is below the mean, then one more for each doubling, up to the
-    /// number of classes.
+    /// Returns the class of an object: 0 if its count is below the mean count, 1 from the mean on, and one more for
+    /// each doubling, up to the highest class.
     fn class_of(&self, object: usize) -> u16 {
         let mean = self.total_count as f64 / self.write_counts.len() as f64;
         let doublings = f64::from(self.write_counts[object]) / mean.max(f64::MIN_POSITIVE);
@@ -96,7 +96,7 @@ impl<P: Payload> Layer<P> for ObjectLayer<P> {
     /// Writes pages with the class of their object as hint; ignores the user's hint.
     fn write(&mut self, pages: &[Lpn], data: &[P], _hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
-        // Page by page, because the class must not depend on how writes are split into calls.
+        // Pages are written one by one, because the class must not depend on how writes are split into calls.
         for (page, data) in pages.iter().zip(data) {
             let object = self.object_of(*page);
             self.below.write(
@@ -169,7 +169,7 @@ mod tests {
     use crate::log::Reclaim;
     use crate::log::tests::drive::{Drive, SINGLE, config};
 
-    /// Three objects: two of 4 pages, and the last of 2.
+    /// Creates a layer of three objects: two of 4 pages, and the last of 2.
     fn objects(classes: u8, decay_drive_writes: f64) -> ObjectLayer<ContentId> {
         let store = Drive::new(20, config(10, Reclaim::FreePool { low: 1, high: 1 }), SINGLE()).store;
         let layout = ObjectLayout { object_pages: 4, classes, decay_drive_writes };
@@ -187,7 +187,7 @@ mod tests {
     fn each_doubling_above_mean_raises_class() {
         let mut layer = objects(3, 100.0);
         assert_eq!(layer.class_of(0), 0, "nothing was written yet");
-        // 24 pages in three objects: the mean is 8.
+        // Three objects received 24 page writes, so the mean is 8.
         layer.write_counts = vec![7, 8, 9];
         layer.total_count = 24;
         assert_eq!([0, 1, 2].map(|object| layer.class_of(object)), [0, 1, 1]);

@@ -11,7 +11,7 @@ use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A layer divided into partitions. It is described once, through this handle, and not by each of its users.
+/// A layer divided into partitions. Its report comes from this handle, once, and not from each partition.
 pub struct SharedLayer<P> {
     common: SharedInner<P>,
 }
@@ -66,12 +66,12 @@ impl<P: Payload> SharedLayer<P> {
         }
     }
 
-    /// Draws a number from the layer's random generators; ends their use.
+    /// Draws a last number from the layer's random generators.
     pub fn final_draw(&mut self) -> u64 {
         lock(&self.common).lower.final_draw()
     }
 
-    /// Checks the consistency of the layer and all layers below, and that all writes came in through a partition.
+    /// Checks the consistency of the layer and all layers below, and that all writes came through a partition.
     pub fn check(&self) -> Result<(), String> {
         let inner = lock(&self.common);
         let (sent, received) = (inner.written(), inner.received());
@@ -102,8 +102,8 @@ impl<P: Payload> Inner<P> {
         report.map_or_else(|| self.written(), |report| report.counters.incoming(Operation::Write))
     }
 
-    /// Counts a write of `pages` pages. Of a failed write, as on a failing drive, counts the pages that the layer
-    /// accepted.
+    /// Counts a write of `pages` pages. After a failed write, as on a failing drive, counts only the pages that the
+    /// layer accepted.
     fn count_written(&mut self, index: usize, pages: usize, is_done: bool) {
         let accepted = if is_done { pages as u64 } else { self.received() - self.written() };
         self.count(index, Operation::Write, accepted);
@@ -147,7 +147,7 @@ impl<P> Partition<P> {
         })
     }
 
-    /// Sends a command on consecutive pages to the layer, with the translated first page, and counts it.
+    /// Sends a command for consecutive pages to the layer, with the translated first page, and counts the operation.
     fn command_run<'a>(
         &mut self,
         (first, pages): (Lpn, usize),
@@ -204,7 +204,8 @@ impl<P: Payload> Layer<P> for Partition<P> {
         })
     }
 
-    /// No attribution: the layer attributes moves to its partitions, and a partition is attributed only as a whole.
+    /// Attribution is missing: the shared layer attributes moves to its partitions and cannot subdivide a partition
+    /// further.
     fn abilities(&self) -> Abilities {
         lock(&self.common).lower.abilities().without(Ability::Attribution)
     }
@@ -233,7 +234,7 @@ impl<P: Payload> Layer<P> for Partition<P> {
     /// Does nothing: [`SharedLayer::describe`] describes all partitions once.
     fn describe(&self, _reports: &mut Reports) {}
 
-    /// Returns 0: the draw of the shared layer comes from [`SharedLayer::final_draw`].
+    /// Returns 0: [`SharedLayer::final_draw`] draws for all partitions.
     fn final_draw(&mut self) -> u64 {
         0
     }

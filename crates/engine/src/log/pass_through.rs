@@ -1,4 +1,4 @@
-//! A layer without a map and without cleaning, which forwards its operations to the layer below.
+//! A layer that has no map and does no cleaning, and forwards its operations to the layer below.
 
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
@@ -8,7 +8,7 @@ use crate::layer::{
 };
 use crate::units::Lpn;
 
-/// Forwards and counts all operations. Basis of the layers that have no log of their own.
+/// A layer that forwards and counts all operations; the basis of the layers that have no log of their own.
 pub struct PassThrough<P> {
     lower: BoxedLayer<P>,
     logical_pages: u32,
@@ -111,7 +111,7 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.flush()
     }
 
-    /// No runs: each page is recorded separately.
+    /// [`Ability::Runs`] is missing because each page is recorded separately.
     fn abilities(&self) -> Abilities {
         self.lower.abilities().without(Ability::Runs)
     }

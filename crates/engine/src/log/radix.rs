@@ -2,16 +2,17 @@
 
 use crate::units::Lpn;
 
-/// Lists shorter than this are sorted by comparison: a radix sort's counting would cost more.
+/// Minimum length of a list for radix sort: shorter lists are sorted by comparison, which costs less than counting
+/// digits.
 const MIN_RADIX_LENGTH: usize = 64;
 
 /// Maximum number of bits per digit.
 const MAX_DIGIT_BITS: u32 = 10;
 
-/// Sorts `pages` digit by digit, least significant digit first; `scratch` is scratch space.
+/// Sorts `pages` digit by digit, least significant digit first; `scratch` is a buffer.
 ///
-/// A digit has at most twice as many values as there are pages: scanning the counts of all values costs less than the
-/// extra pass over the pages that smaller digits would need.
+/// A digit has at most twice as many values as there are pages. Scanning the counts of all values then costs less than
+/// the additional pass over the pages that smaller digits would need.
 pub(super) fn sort(pages: &mut Vec<Lpn>, scratch: &mut Vec<Lpn>) {
     if pages.len() < MIN_RADIX_LENGTH {
         pages.sort_unstable();

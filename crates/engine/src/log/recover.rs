@@ -1,5 +1,5 @@
-//! Recovery of a store from its flash: all spare areas are read; of each logical page, the copy with the highest
-//! sequence number is valid.
+//! Recovery of a store from its flash: all spare areas are read, and the copy with the highest sequence number of each
+//! logical page is valid.
 //!
 //! Trims are not recorded on flash, so a trimmed page may reappear with an earlier content. Atomic groups are not
 //! checked.
@@ -39,8 +39,8 @@ struct UsedBlock {
 }
 
 impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
-    /// Recovers a store from the flash state that a power cut left. Returns the store and the costs of recovery; if
-    /// power fails again or another error occurs, the error and the remaining flash state.
+    /// Recovers a store from the flash state that a power cut left. Returns the store and the costs of recovery. If
+    /// power fails again or another error occurs, returns the error and the remaining flash state.
     #[allow(clippy::type_complexity)]
     pub fn recover(
         config: StoreConfig,
@@ -134,8 +134,8 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
         (used.started > 0).then_some(used)
     }
 
-    /// Records all pages in the order in which they were written, so that older copies are invalidated as before the
-    /// power cut.
+    /// Records all pages in the order in which they were written, so that the same older copies become invalid as
+    /// before the power cut.
     fn replay(&mut self, mut pages: Vec<FoundPage>, used: &[UsedBlock]) {
         for UsedBlock { block, stream, .. } in used {
             self.pool.blocks.open(*block);
@@ -164,7 +164,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
     ///   page if there is one.
     /// * Other blocks are set aside.
     ///
-    /// Torn pages hold no data. Those behind the last readable page of a block that is set aside count as not
+    /// Torn pages hold no data. Torn pages behind the last readable page of a block that is set aside count as not
     /// written.
     fn assign_states(&mut self, used: &[UsedBlock]) {
         let size = self.pool.pages_per_block();

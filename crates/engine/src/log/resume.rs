@@ -1,8 +1,9 @@
-//! Resumption of cleaning that a power cut interrupted. It must finish before anything else is written.
+//! Resumption of cleaning that a power cut interrupted. This cleaning must finish before any other write.
 //!
-//! Between two requests, the pool has as many erased blocks as cleaning needs. Cleaning takes erased blocks and gives
-//! back the victim. After a power cut in between, the pool is short, and the free pages of the open blocks are needed
-//! for the rest of the victim's pages. If other writes used these pages, the drive could never free a block again.
+//! Between two requests, the pool has as many erased blocks as cleaning needs. Cleaning takes erased blocks and returns
+//! the erased victim. After a power cut in between, the pool lacks erased blocks, and the rest of the victim's pages
+//! must go to the free pages of the open blocks. If other writes used these free pages, the drive could never free a
+//! block again.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -13,7 +14,7 @@ use crate::units::BlockId;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Records, after a power cut, if cleaning was interrupted.
+    /// Determines, after a power cut, if cleaning was interrupted.
     pub(super) fn detect_interrupted_cleaning(&mut self) {
         self.pool.is_recovered = true;
         self.is_cleaning_interrupted = self.lacks_reserve();
@@ -23,7 +24,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.watermarks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
     }
 
-    /// Finishes cleaning that a power cut interrupted, before anything else is written.
+    /// Finishes cleaning that a power cut interrupted; called before every write.
     #[inline(always)]
     pub(super) fn resume_if_interrupted(&mut self) -> Result<(), LayerError> {
         if self.is_cleaning_interrupted { self.resume_cleaning() } else { Ok(()) }

@@ -9,18 +9,18 @@ use crate::layer::{
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// Maximum number of pages of a victim that are announced to the layer below for prefetching, and the number of its
-/// map entries per cache line.
+/// Maximum number of a victim's pages that are announced to the layer below for prefetching; and number of map entries
+/// per cache line.
 const MAX_PREFETCHED_PAGES: usize = 64;
 const ENTRIES_PER_LINE: u32 = 16;
 
-/// A layer of any type. Calls are made once per batch, so the cost of dynamic dispatch is negligible.
+/// A layer of any type. Each call handles a batch of pages, so the cost of dynamic dispatch is negligible.
 pub type BoxedLayer<P> = Box<dyn Layer<P>>;
 
 /// The logical pages of a lower layer, divided into segments of equal size.
 ///
-/// Erasing a segment trims its pages below, according to the trim rule. Without TRIM it does nothing: the lower layer
-/// then preserves useless pages until they are overwritten.
+/// Erasing a segment trims its pages in the layer below, according to the trim rule. Without TRIM, an erase has no
+/// effect below: the lower layer then preserves useless pages until they are overwritten.
 pub struct Segments<P> {
     lower: BoxedLayer<P>,
     segment_pages: u32,
@@ -40,7 +40,7 @@ pub struct Segments<P> {
     metadata: Option<Box<Metadata>>,
     /// Payloads of metadata pages, whose content is not modelled.
     blank: Vec<P>,
-    /// Observer of every page operation.
+    /// Recorder of every page operation.
     recorder: Option<EventRecorder>,
 }
 
@@ -81,13 +81,14 @@ impl<P: Payload> Segments<P> {
         segments
     }
 
-    /// Returns the segments with the hint `first + s` on the writes of stream `s` to the layer below.
+    /// Returns the segments with `first` as the stream hint of the first stream: writes of stream `s` reach the layer
+    /// below with the hint `first + s`.
     pub fn with_first_hint(mut self, first: u16) -> Self {
         self.first_hint = first;
         self
     }
 
-    /// Returns the segments with an observer of every page operation.
+    /// Returns the segments with a recorder of every page operation.
     pub fn with_recorder(self, recorder: Option<EventRecorder>) -> Self {
         Segments { recorder, ..self }
     }
@@ -106,7 +107,8 @@ impl<P: Payload> Segments<P> {
         self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
     }
 
-    /// Returns the page within a segment of its data page number `page`.
+    /// Returns the index within a segment of its data page number `page`, which is larger if summaries precede the
+    /// data.
     fn page_in_segment(&self, page: u32) -> u32 {
         self.metadata.as_ref().map_or(page, |metadata| metadata.page_in_segment(page))
     }
@@ -122,7 +124,7 @@ impl<P: Payload> Segments<P> {
         }
     }
 
-    /// Writes a run of data; writes the summary in front of each part of the segment.
+    /// Writes a run of data, and the summary in front of each part of the segment that the run begins.
     fn write_parts(&mut self, block: BlockId, page: u32, data: &[P], hint: u16) -> Result<(), MediumError> {
         let (part, summary) = match &self.metadata {
             Some(metadata) => (metadata.plan.part_data, metadata.plan.part_summary),
@@ -177,8 +179,8 @@ impl<P: Payload> Segments<P> {
         Ok(())
     }
 
-    /// Records a run that was written. If the segment is now full and its summary belongs in the area, writes the
-    /// summary.
+    /// Records a run that was written. If the segment is now full and its summary is stored in the metadata area,
+    /// writes the summary.
     fn record_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
@@ -222,7 +224,7 @@ fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, Mediu
 impl<P: Payload> Medium for Segments<P> {
     type Payload = P;
 
-    /// The layer below may store content, so the pages to read must be exact.
+    /// The layer below may store content, so reads need the exact pages.
     const READS_BY_PAGE: bool = true;
 
     const STORES_GROUPS: bool = false;
@@ -294,7 +296,7 @@ impl<P: Payload> Medium for Segments<P> {
         }
         match pages {
             Pages::Listed(list) => self.list_pages(block, list.iter().copied()),
-            // The caller does not care about the identity of the pages, so any pages will do.
+            // The caller does not need particular pages, so the first ones are read.
             Pages::Counted(count) => self.list_pages(block, 0..count),
         }
         if cause == Cause::Cleaning {
@@ -362,7 +364,7 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn describe(&self, reports: &mut Reports) {
-        // The layer above has just appended its own report.
+        // The log on these segments has just appended its own report.
         if let Some(above) = reports.layers.last_mut() {
             above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
             above.moved_below_first_pages = self.moved_below_first_pages;

@@ -1,9 +1,9 @@
 //! A sparse address space on the drive's own log: the layer above has no map, no log and no journal.
 //!
-//! The drive maps any address, writes groups of pages atomically, and makes trims persistent. Its user (DFS and
-//! NVMFS: Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a block map
-//! nor a journal. A page of the user represents the address that a file system would choose for it. The choice of
-//! address has no effect on the layers below, so pages keep their numbers here.
+//! The drive maps any address, writes groups of pages atomically, and makes trims persistent. Its user (DFS and NVMFS:
+//! Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a block map nor a
+//! journal. Here, a page number of the user stands for the address that a file system would choose. The choice of
+//! address has no effect on the layers below, so pages keep their numbers.
 
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
@@ -14,7 +14,7 @@ use crate::layer::{
 };
 use crate::units::{Lpn, runs};
 
-/// Bytes of the key of a sparse address in the drive's map, in addition to the location that any map stores.
+/// Bytes per map entry for the key of a sparse address, in addition to the location that every map stores.
 const KEY_BYTES: u64 = 8;
 
 /// Writes of persistent TRIM.
@@ -33,10 +33,10 @@ pub struct TrimLogConfig {
 pub struct SparseLayer<P> {
     below: PassThrough<P>,
     log: TrimLogConfig,
-    /// Current page of the trim log, and the number of records in it.
+    /// Index of the current page of the trim log, which holds `records` records.
     page: u32,
     records: u32,
-    /// Trims since records were last written.
+    /// Number of trims since records were last written.
     unwritten_trims: u32,
     record_pages: u64,
     max_group_pages: u32,
@@ -96,8 +96,8 @@ impl<P: Payload> Layer<P> for SparseLayer<P> {
         self.below.logical_pages()
     }
 
-    /// Writes the pages of a call as one group that survives a power cut completely or not at all, if it fits the
-    /// layer below; a longer call is split into several groups.
+    /// Writes the pages of a call as one atomic group, if the layer below accepts a group of this length; a longer call
+    /// is split into several groups.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
         let group = self.max_group_pages as usize;

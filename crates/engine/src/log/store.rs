@@ -18,21 +18,21 @@ use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::WearLevelling;
 use rand::RngCore;
 
-/// RAM per page in a page map.
+/// RAM per page of a page map, in bytes.
 const MAP_ENTRY_BYTES: u64 = 4;
 
-/// Size of a store's tables from which writes prefetch: the size of a core's own cache. With smaller tables, the
-/// look-ahead costs 5 to 10 % of the time without benefit; with tables of 2 MB, it gains as much, and more with
-/// larger ones.
+/// Minimum size of a store's tables for prefetching by writes: the size of a core's own cache. With smaller tables,
+/// prefetching costs 5 to 10 % of the time without benefit. With tables of 2 MB, it saves as much, and with larger
+/// tables more.
 const MIN_PREFETCH_BYTES: usize = 512 << 10;
 
-/// Size of a store's tables from which cleaning prefetches: a few times the size of a core's L1 cache.
+/// Minimum size of a store's tables for prefetching by cleaning: a few times the size of a core's L1 cache.
 const MIN_CLEANING_PREFETCH_BYTES: usize = 192 << 10;
 
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
-    /// True if writes look ahead and prefetch.
+    /// True if writes prefetch table entries of later pages.
     pub(super) prefetch: bool,
     /// True if cleaning prefetches the next victim's tables and the map entries of the pages that it moves.
     pub(super) prefetch_cleaning: bool,
@@ -51,25 +51,25 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) staged: StagedPages<M::Payload>,
     pub(super) stats: StoreStats,
     pub(super) random: Random,
-    /// Blocks that lost pages to the current range of trims.
+    /// Blocks in which the current range of trims invalidated pages.
     pub(super) affected_blocks: Vec<BlockId>,
     /// Indices of the pages being read; kept to reuse the allocation.
     indices: Vec<u32>,
-    /// Invalidated pages that are reported to the medium; kept to reuse the allocation.
+    /// Invalidated pages to report to the medium; kept to reuse the allocation.
     pub(super) invalidations: Vec<Invalidation>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
     /// True while a checkpoint is written during cleaning.
     pub(super) is_checkpoint_during_cleaning: bool,
-    /// Migration policy, which decides about each of a victim's live pages; without it, all are moved.
+    /// Migration policy, which decides about each live page of a victim; without a policy, all live pages are moved.
     pub(super) migration: Option<Box<MigrationExecutor<M::Payload>>>,
 }
 
 /// Statistics of a store in addition to those of the pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StoreStats {
-    /// Pages that cleaning put into a stream other than the chosen one, for lack of room.
+    /// Pages that cleaning wrote to a stream other than the chosen one, for lack of erased blocks.
     pub spilled_pages: u64,
-    /// Live pages that cleaning dropped.
+    /// Live pages that cleaning evicted instead of moving them.
     pub evicted_pages: u64,
     pub scatter: Scatter,
 }
@@ -113,8 +113,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             survives_failed_programs: D::PAGE_EXACT && config.reclaim != Reclaim::InPlace,
         };
         let mut pool = Pool::new(medium, victim, pool_config);
-        // Blocks filled by the logical pages, open blocks, erased blocks of the reserve, and one block of invalid
-        // pages as the gain of cleaning.
+        // Cleaning needs the blocks filled by the logical pages, the open blocks, the erased blocks of the reserve, and
+        // one block of invalid pages as its gain.
         pool.needed_blocks = all_pages
             .div_ceil(pool.pages_per_block())
             .saturating_add(config.reclaim.reserved_blocks(streams));
@@ -142,7 +142,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Returns the number of streams: the placement's and, if there is one, the metadata stream.
+    /// Returns the number of streams: those of the placement and, if there is one, the metadata stream.
     pub(super) fn streams(&self) -> u8 {
         self.pool.frontiers.len() as u8
     }
@@ -152,7 +152,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         &self.pool.medium
     }
 
-    /// Returns the medium below for changes from outside, such as injected faults.
+    /// Returns the medium below as a mutable reference, for example to inject faults.
     pub fn medium_mut(&mut self) -> &mut M {
         &mut self.pool.medium
     }
@@ -172,7 +172,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.written(block)
     }
 
-    /// Reads `count` pages of `block`, at the first `count` of the current indices.
+    /// Reads the `count` pages of `block` at the first `count` entries of `indices`.
     fn read_group(
         &mut self,
         block: BlockId,

@@ -1,4 +1,4 @@
-//! TRIM: rules for telling the layer below which pages are no longer needed.
+//! TRIM: rules for notifying the layer below of pages that are no longer needed.
 
 use super::radix::sort;
 use crate::layer::{Invalidation, TrimCounts};
@@ -119,8 +119,8 @@ impl TrimQueue {
         self.pending.push_back(PendingTrim { block, generation, first, pages, due });
     }
 
-    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`TrimQueue::take_ranges`], but
-    /// without building ranges.
+    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`TrimQueue::take_ranges`],
+    /// but without building ranges.
     #[inline]
     pub fn take_invalidated(&mut self, pages: &mut Vec<Lpn>) {
         pages.clear();

@@ -1,4 +1,4 @@
-//! A zoned drive: it has no map and does no cleaning; its user must write sequentially and reset whole zones.
+//! A zoned drive, which has no map and does no cleaning; its user must write sequentially and reset whole zones.
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -10,7 +10,7 @@ use crate::pool::Moves;
 use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
 use std::collections::BTreeSet;
 
-/// RAM per zone: its blocks, its state and its write pointer.
+/// RAM per zone, in bytes: for its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
 
 /// Settings of a zoned drive.
@@ -50,10 +50,9 @@ impl Zone {
 /// first write opens a zone; filling, finishing or resetting it closes it. The number of open zones is limited. There
 /// is no command that closes a partly written zone, so open and active zones are the same.
 ///
-/// A finished zone accepts no writes until it is reset; its unwritten pages are not programmed, as in drives that
-/// keep track of them. Trimming all pages of a zone resets it: its written blocks are erased, which counts as erases
-/// by the host. Trimming less than a zone is rejected. Unwritten pages read as the default payload and cost no flash
-/// read.
+/// A finished zone accepts no writes until it is reset; its unwritten pages are not programmed, as in drives that keep
+/// track of them. Trimming all pages of a zone resets the zone: its written blocks are erased, with the host as cause.
+/// Trimming a part of a zone is rejected. Unwritten pages read as the default payload and cost no flash read.
 ///
 /// A zone with a bad block (from the factory, or worn out by a reset) goes offline: its data is lost, it rejects
 /// writes, and a reset does nothing. A zone with a failed program also goes offline, but its data stays readable
@@ -124,7 +123,7 @@ impl<M: Medium> ZonedDrive<M> {
 
     /// Returns the block of a page, and the page's index in it.
     fn locate(&self, page: Lpn) -> (BlockId, u32) {
-        // Zones are consecutive, and so are their blocks.
+        // Zone `z` occupies `zone_blocks` consecutive blocks from block `z * zone_blocks` on.
         let pages_per_block = self.medium.pages_per_block();
         (BlockId(page.0 / pages_per_block), page.0 % pages_per_block)
     }
@@ -237,7 +236,7 @@ impl<M: Medium> Layer<M::Payload> for ZonedDrive<M> {
         self.total_pages()
     }
 
-    /// Writes pages until the first one that is rejected.
+    /// Writes pages up to the first rejected page.
     fn write(&mut self, mut pages: &[Lpn], mut data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.total_pages())?;

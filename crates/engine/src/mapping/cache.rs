@@ -52,7 +52,7 @@ pub struct CacheConfig {
 impl CacheConfig {
     fn check(&self) -> Result<(), ConfigError> {
         let error = |key: &str, problem: String| Err(ConfigError::new(key, problem));
-        // Two more nodes, and the value for no node, need numbers, too.
+        // The numbers must also suffice for two more nodes and for the value that means "no node".
         if !(1..=1 << 31).contains(&self.entries) {
             return error("entries", format!("{}, but 1 to 2^31 are allowed", self.entries));
         }
@@ -73,8 +73,8 @@ impl CacheConfig {
 /// them.
 const TABLE_PREFETCH_DISTANCE: usize = 59;
 const NEIGHBOUR_PREFETCH_DISTANCE: usize = 55;
-/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page. One
-/// entry is prefetched after the other: an eviction takes longer than a memory access.
+/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page.
+/// One entry is prefetched after the other: an eviction takes longer than a memory access.
 const CHAIN_PREFETCH_DISTANCES: [usize; MAX_CHAIN_PREFETCHES] = [52, 49, 46, 43, 40];
 /// Prefetch distance, in synchronisations, for an entry, if the number of dirty entries is limited.
 const WRITE_PREFETCH_DISTANCE: usize = 16;
@@ -323,17 +323,17 @@ impl MapCache {
         }
     }
 
-    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if it is dirty.
-    /// Returns `None` in a small cache, which is not worth prefetching. For prefetching only.
+    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if that entry is
+    /// dirty. Returns `None` in a small cache, for which prefetching has no benefit. For prefetching only.
     #[inline(always)]
     pub fn dirty_page_evicted_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.lookahead.node(removals));
         (self.capacity >= MIN_PREFETCH_CAPACITY && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
-    /// Returns the pages of the dirty entries that will probably be synchronised after `distances` other pages. These
-    /// exist if the number of dirty entries is limited, so that the oldest are written first. Returns `None` in a small
-    /// cache. Also prefetches a more distant entry. For prefetching only.
+    /// Returns the pages of the dirty entries that will probably be synchronised after `distances` other pages. Such
+    /// pages exist if the number of dirty entries is limited, so that the oldest entries are written first. Returns
+    /// `None` in a small cache. Also prefetches a more distant entry. For prefetching only.
     #[inline(always)]
     pub fn dirty_pages_written_after<const N: usize>(&self, distances: [usize; N]) -> [Option<Lpn>; N] {
         let mut found = [None; N];
@@ -366,7 +366,7 @@ impl MapCache {
         self.len
     }
 
-    /// True if nothing is cached.
+    /// True if no entry is cached.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -2,7 +2,7 @@
 
 use crate::table::{filled, prefetch};
 
-/// Marker of an empty place: no page has this number, since a drive has fewer than 2^32 pages.
+/// Marker of an empty entry: no page has this number, since a drive has fewer than 2^32 pages.
 const EMPTY: u32 = u32::MAX;
 /// Number of entries in a cache line.
 const LINE_ENTRIES: usize = 8;
@@ -37,8 +37,8 @@ impl Line {
     }
 }
 
-/// Hash table of cache lines. Each page is in the first line with room, starting from its home line. The table is at
-/// most half full, and removals leave no tombstones.
+/// Hash table of cache lines. Each page is in the first line with a free entry, starting from its home line. The table
+/// is at most half full, and removals leave no tombstones.
 ///
 /// Page numbers are stored in the line itself, so a search reads one cache line and no node. A general hash table
 /// would read three and could not be prefetched. If lines are half full on average, one in fifty is full and
@@ -96,7 +96,7 @@ impl Index {
         self.find_position(page).map(|(line, index)| self.lines[line].nodes[index])
     }
 
-    /// Returns the node of `page` if it is in its home line, else `other`; without a branch, for prefetching.
+    /// Returns the node of `page` if it is in its home line, otherwise `other`; has no branch, for prefetching.
     #[inline(always)]
     pub fn find_in_home_line(&self, page: u32, other: u32) -> u32 {
         let line = &self.lines[self.home(page)];
@@ -145,8 +145,8 @@ impl Index {
         }
     }
 
-    /// Removes a place of a full line. Moves an entry up that had to go to a later line because this one was full,
-    /// and repeats this for the entry's place (after Knuth's algorithm R).
+    /// Removes a place of a full line. Moves up an entry that was stored in a later line because this line was full,
+    /// and repeats this for the freed entry (after Knuth's algorithm R).
     #[cold]
     fn remove_from_full(&mut self, mut hole: usize, mut index: usize) {
         let mut at = hole;

@@ -35,7 +35,7 @@ pub(super) struct Node {
     pub slot: u32,
     pub before_image: u32,
     pub flags: u32,
-    /// Links in the queue of all entries by last use; in a free node, `after` is the next free one.
+    /// Links in the queue of all entries by last use; in a free node, `after` is the next free node.
     pub queue: Links,
     /// Links in the chain of entries of one translation page.
     pub chain: Links,

@@ -1,14 +1,15 @@
 //! Prediction of the entries that are evicted next, so that the data their eviction needs can be prefetched.
 //!
-//! The end of the LRU queue is a linked list in memory: each node is found only by reading the one before it. Its
-//! last nodes are therefore recorded here; each eviction adds one node, which was prefetched when its successor was
-//! added. The entries of a translation page are another linked list. The entries that follow a dirty entry are found
-//! one by one, some evictions apart, while the entry approaches the end.
+//! The end of the LRU queue is a linked list in memory: each node is found only by reading the previous node. Its last
+//! nodes are therefore recorded here; each eviction adds one node, which was prefetched when its successor was added.
+//! The entries of a translation page are another linked list. The entries that follow a dirty entry are found one by
+//! one, some evictions apart, while the entry approaches the end.
 
 /// Number of recorded entries; a power of two.
 pub(super) const LENGTH: usize = 64;
 
-/// The last entries of the queue, the very last first. Only used for prefetching: errors change no result.
+/// The last entries of the queue, starting with the very last entry. Used for prefetching only: errors change no
+/// result.
 #[derive(Clone, Copy)]
 pub(super) struct EvictionLookahead {
     nodes: [u32; LENGTH],

@@ -5,7 +5,7 @@ use crate::units::BlockId;
 use rand::Rng;
 use std::collections::VecDeque;
 
-/// Fault rates of the flash, besides wear.
+/// Fault rates of the flash, in addition to wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that programming a page fails, 0 to below 1.

@@ -14,7 +14,7 @@ pub trait Flash: Medium {
     /// Returns the content of a page's spare area without cost, for checks.
     fn spare(&self, block: BlockId, page: u32) -> PageState;
 
-    /// Hint that the spare areas of all pages of the block will be read soon.
+    /// Prefetches the spare areas of all pages of the block, which will be read soon.
     fn prefetch_spares(&self, block: BlockId);
 
     /// Reads the spare area of a page.
@@ -23,12 +23,11 @@ pub trait Flash: Medium {
     /// Returns the note of the run last programmed into `block`, which is read with the spare areas of its pages.
     fn note(&self, block: BlockId) -> u64;
 
-    /// True if the flash is stored outside the simulation and therefore needs the bytes of pages that an FTL writes
-    /// for itself.
+    /// True if the flash is stored outside the simulation and therefore needs the bytes of an FTL's metadata pages.
     fn needs_page_bytes(&self) -> bool;
 
-    /// Stores the bytes that `fill` writes as content of the page programmed last, which the FTL wrote for itself.
-    /// Called only for flash that [keeps bytes](Flash::keeps_bytes), before any other operation.
+    /// Stores the bytes that `fill` writes as content of the last programmed page, a metadata page of the FTL. Called
+    /// only if [`Flash::needs_page_bytes`], before any other operation.
     fn store_page_bytes(
         &mut self,
         block: BlockId,
@@ -47,7 +46,7 @@ pub trait Flash: Medium {
     /// Ends a step of recovery whose result the next step needs; used by timed flash.
     fn recovery_step_ended(&mut self);
 
-    /// Returns the page that `block` takes next, for checks; `None` for a bad block.
+    /// Returns the index of the page of `block` to be programmed next, for checks; `None` for a bad block.
     fn next_page(&self, block: BlockId) -> Option<u32>;
 }
 

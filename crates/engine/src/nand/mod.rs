@@ -39,21 +39,21 @@ pub struct Wear {
     pub endurance_cycles: Option<u32>,
     /// Relative half-width of the uniform distribution of block endurance around `endurance_cycles`; 0 to below 1.
     pub endurance_spread: f64,
-    /// Number of factory bad blocks, at random places.
+    /// Number of factory bad blocks, which are chosen at random.
     pub factory_bad_blocks: u32,
 }
 
-/// State of a block, in one place because it is used together.
+/// State of a block, stored in one structure because its fields are used together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// Page that the block takes next, or [`BAD`].
+    /// Index of the page to be programmed next, or [`BAD`].
     next_page: u32,
     erases: u32,
 }
 
-/// An array of flash chips, seen as erase blocks.
+/// An array of flash chips, addressed as erase blocks.
 ///
-/// Refuses operations that flash does not support: programming out of order or twice, reading unprogrammed pages,
+/// Rejects operations that flash does not support: programming out of order or twice, reading unprogrammed pages,
 /// accessing a bad block.
 ///
 /// Memory: 8 bytes per block in counting runs, 4 more with an endurance limit; a block's page contents are allocated
@@ -70,8 +70,8 @@ pub struct Nand<P> {
     /// Storage outside the simulation, if any.
     storage: Option<Box<dyn FlashStorage<P>>>,
     /// True if blocks have only write pointers and erase counts: no content, spare areas, faults or endurance limit.
-    /// All counting runs use such flash. Everything else is outside of its code path, which is then short enough to
-    /// be inlined.
+    /// All counting runs use such flash. Their code path handles no other feature, so that it is short enough to be
+    /// inlined.
     is_counting_only: bool,
     programs: u64,
     reads: u64,
@@ -125,7 +125,7 @@ impl<P: Payload> Nand<P> {
         self
     }
 
-    /// Sets `keeper` to store the user's data in spare areas beyond [`Spare`].
+    /// Sets the storage of the user's data in spare areas beyond [`Spare`].
     pub fn with_spare_storage(mut self, storage: Box<dyn SpareStorage<P>>) -> Self {
         self.spare_storage = Some(storage);
         self
@@ -148,13 +148,13 @@ impl<P: Payload> Nand<P> {
         self.spare.as_ref()
     }
 
-    /// Returns the page that `block` takes next; `None` for a bad block.
+    /// Returns the index of the page of `block` to be programmed next; `None` for a bad block.
     pub fn next_page(&self, block: BlockId) -> Option<u32> {
         let page = self.blocks[block.index()].next_page;
         (page != BAD).then_some(page)
     }
 
-    /// Returns the error for a refused run of `pages` at `page` of `block`.
+    /// Returns the error for a rejected run of `pages` pages at `page` of `block`.
     #[cold]
     fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
         let end = page.saturating_add(pages);
@@ -180,7 +180,7 @@ impl<P: Payload> Nand<P> {
         unreadable.map_or(Ok(()), |page| Err(MediumError::Unreadable { block: block.0, page }))
     }
 
-    /// Programs the pages of a run before the one that fails.
+    /// Programs the pages of a run before the page that fails.
     #[cold]
     fn fail_program(
         &mut self,
@@ -190,7 +190,7 @@ impl<P: Payload> Nand<P> {
         run: &Run<'_, P>,
     ) -> Result<(), MediumError> {
         let owners = run.owners.map(|owners| &owners[..programmed]);
-        // The written pages of a cut group must not look complete.
+        // The written pages of an interrupted group must not look complete.
         let group = if run.group == Group::None { Group::None } else { Group::Continues };
         self.program_pages(block, page, &Run { owners, data: &run.data[..programmed], group, ..*run })?;
         let failed = page + programmed as u32;
@@ -218,7 +218,7 @@ impl<P: Payload> Nand<P> {
         self.discard_spare_data(block);
     }
 
-    /// Discards the keeper's data for the spare areas of `block`.
+    /// Discards the stored user data for the spare areas of `block`.
     fn discard_spare_data(&mut self, block: BlockId) {
         if let Some(keeper) = &mut self.spare_storage {
             keeper.erased(block);
@@ -354,7 +354,7 @@ impl<P: Payload> Medium for Nand<P> {
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
         let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
-        // No room if the page number is the mark of a bad block.
+        // The block has no free page if the page number marks a bad block.
         let room = self.geometry.pages_per_block.checked_sub(page);
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));

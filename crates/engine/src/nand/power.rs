@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Time and kind of a power cut.
 ///
-/// The counted operations are programs of single pages and erases. Reads change nothing, so that a cut during a read
-/// leaves the same flash as a cut before the next program or erase.
+/// The counted operations are programs of single pages and erases. Reads do not change the flash, so a cut during a
+/// read has the same effect as a cut before the next program or erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
     /// Operations before the cut, since the power source was created.
     pub after: u64,
-    /// True if the cut interrupts the next operation: a page is left torn, or a block half erased.
+    /// True if the cut interrupts the next operation: a page is torn, or a block is partly erased.
     pub torn: bool,
 }
 
@@ -68,7 +68,8 @@ impl PowerSource {
         (state.off, state.failing, state.cut) = (false, false, None);
     }
 
-    /// Returns how many of `requested` operations complete before the cut, and true if another one is interrupted.
+    /// Returns the number of operations, of `requested`, that complete before the cut, and true if the cut interrupts
+    /// one more.
     fn take_operations(&self, requested: u64) -> (u64, bool) {
         let mut state = self.lock();
         if state.off {
@@ -131,7 +132,7 @@ impl<F: Flash> Medium for PowerCutFlash<F> {
             return self.flash.program(block, page, run);
         }
         if done > 0 {
-            // The written pages of a cut group must not look complete.
+            // The written pages of an interrupted group must not look complete.
             let group = if run.group == Group::None { Group::None } else { Group::Continues };
             let owners = run.owners.map(|owners| &owners[..done]);
             self.flash.program(block, page, Run { owners, data: &run.data[..done], group, ..run })?;

@@ -10,14 +10,15 @@ use crate::units::{BlockId, Lpn, StreamId};
 pub struct Spare {
     /// Logical page stored in the page.
     pub owner: Lpn,
-    /// Sequence number among all pages that the store ever appended: of two copies, the higher is the newer.
+    /// Sequence number among all pages that the store has ever appended: of two copies of a page, the copy with the
+    /// higher number is newer.
     pub sequence: u64,
     /// Stream to which the page was appended.
     pub stream: StreamId,
     /// Cause of the write.
     pub cause: Cause,
-    /// True if the page's atomic group continues with the host's next page: if that page is missing, this one does
-    /// not count.
+    /// True if the page's atomic group continues with the host's next page: if that page is missing, this page is
+    /// ignored.
     pub group_continues: bool,
 }
 
@@ -32,11 +33,11 @@ pub enum PageState {
     Written(Spare),
 }
 
-/// Spare area bytes that an FTL can use for a page that it wrote for itself.
+/// Number of spare area bytes that an FTL can use for a metadata page.
 pub const METADATA_NOTE_BYTES: usize = 72;
 
-/// Additional content of the spare area of a page that the FTL wrote for itself: the kind of the page, and data that
-/// do not fit into the page.
+/// Additional content of the spare area of an FTL's metadata page: the kind of the page, and data that does not fit
+/// into the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetadataNote {
     /// Kind of the page, a number defined by the format.
@@ -55,18 +56,19 @@ impl MetadataNote {
 /// Storage for data that the flash user writes into spare areas beyond [`Spare`]: the engine does not interpret these
 /// bytes.
 pub trait SpareStorage<P>: Send {
-    /// Returns the note for a page that is about to be programmed, and fills the bytes of a page that the user wrote
-    /// for itself. Called if the flash is stored outside the simulation.
+    /// Returns the note for a page that is about to be programmed, and fills the bytes of a metadata page of the user.
+    /// Called if the flash is stored outside the simulation.
     fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<MetadataNote>, String>;
 
     /// Records a run programmed into `block` from `page`.
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, P>);
 
-    /// Discards the block's data, which can no longer be read: it was erased, wholly or half, or retired.
+    /// Discards the block's data, which can no longer be read because the block was completely or partly erased, or
+    /// retired.
     fn erased(&mut self, block: BlockId);
 }
 
-/// Tag bit: the page's group continues.
+/// Tag bit: the atomic group of this page continues with the next page.
 const GROUP_CONTINUES: u8 = 1 << 3;
 /// Tag bit: the page cannot be read.
 const UNREADABLE: u8 = 1 << 4;
@@ -97,7 +99,7 @@ impl Default for BlockSpare {
 /// Marks an offset too large for 16 bits.
 const OFFSET_OVERFLOW: u16 = u16::MAX;
 
-/// Sequence numbers of a block that was filled while many pages were written elsewhere.
+/// Sequence numbers of a block that was filled while many pages were written to other blocks.
 #[derive(Debug, Default)]
 struct WideSequences {
     /// First page with a large offset; all later pages are also stored here.
@@ -191,7 +193,7 @@ impl SpareArea {
                 block_spare.wide = entry + 1;
             }
             let WideSequences { from, sequences } = &mut self.wide[block_spare.wide as usize - 1];
-            // Unreadable pages in between have no number.
+            // Unreadable pages in between have no sequence number.
             sequences.resize((page + at - *from) as usize, UNSET);
             sequences.push(block_spare.first + offset + u64::from(at));
         }

@@ -1,26 +1,27 @@
-//! Flash kept outside the simulation, byte by byte, from which a drive can restart in another process.
+//! Storage of the flash's bytes outside the simulation, from which a drive can restart in another process.
 
 use super::{BAD, MetadataNote, Nand, PageState, Spare};
 use crate::layer::{MediumError, Payload, Run};
 use crate::units::BlockId;
 
-/// Fills the bytes of a page, and returns the note of its spare area; the error says why the page cannot be encoded.
+/// Fills the bytes of a page, and returns the note of its spare area; an error gives the reason why the page cannot be
+/// encoded.
 pub type FillPage<'a> = dyn FnMut(&mut [u8]) -> Result<MetadataNote, String> + 'a;
 
-/// Returns the user's note for a page of a run, and fills the bytes of a page that the user wrote for itself. `None`
+/// Returns the user's note for a page of a run, and fills the bytes of a metadata page of the user. Returns `None`
 /// without a note.
 pub type DescribePage<'a> = dyn Fn(usize, &mut [u8]) -> Result<Option<MetadataNote>, String> + 'a;
 
 /// Storage of the flash outside the simulation, notified of every change before the simulation's own state changes.
 ///
-/// An operation that returns an error is not done. [`MediumError::PowerLost`] means that no further operation is
+/// An operation that returns an error has no effect. [`MediumError::PowerLost`] means that no further operation is
 /// possible, because power was cut or the underlying storage has failed.
 pub trait FlashStorage<P>: Send {
-    /// Programs these pages. A page of the FTL's own, without named content, gets its bytes by [`Backing::hold`]
-    /// before any other operation.
+    /// Programs these pages. The bytes of a metadata page of the FTL, which has no content identifier, follow by
+    /// [`FlashStorage::store_page_bytes`] before any other operation.
     ///
     /// `describe` returns the user's note for each page of the run, by its number in the run, and fills the bytes of
-    /// those own pages that it knows already.
+    /// those metadata pages that are already known.
     fn program(
         &mut self,
         block: BlockId,
@@ -29,7 +30,7 @@ pub trait FlashStorage<P>: Send {
         describe: &DescribePage<'_>,
     ) -> Result<(), MediumError>;
 
-    /// Sets the bytes of the page programmed last, which the FTL wrote for itself.
+    /// Sets the bytes of the last programmed page, a metadata page of the FTL.
     fn store_page_bytes(
         &mut self,
         block: BlockId,
@@ -56,7 +57,7 @@ pub enum StoredPage<P> {
     Written {
         /// Content of the spare area.
         spare: Spare,
-        /// Name of the page's content.
+        /// Identifier of the page's content.
         content: P,
     },
 }
@@ -70,7 +71,7 @@ pub struct StoredBlock<P> {
     pub is_bad: bool,
     /// Note of the run programmed last.
     pub note: u64,
-    /// Pages before the first erased one.
+    /// Pages before the first erased page.
     pub pages: Vec<StoredPage<P>>,
 }
 
@@ -100,10 +101,10 @@ impl StoredFlashError {
 
 /// Stored flash, as read when an FTL is restored.
 pub trait StoredFlash {
-    /// Reads the bytes of a page that the FTL wrote for itself, as many as fit; returns the note of its spare area.
+    /// Reads the bytes of a metadata page of the FTL, as many as fit into `bytes`; returns the note of its spare area.
     ///
     /// # Errors
-    /// Fails if the page holds something else, or differs from what was written.
+    /// Fails if the page is no such page, or differs from the data that was written.
     fn read_metadata_page(
         &mut self,
         block: BlockId,
@@ -111,19 +112,20 @@ pub trait StoredFlash {
         bytes: &mut [u8],
     ) -> Result<MetadataNote, StoredFlashError>;
 
-    /// Returns the note of a programmed page's spare area besides [`Spare`], and the name of the page's content.
+    /// Returns the note that a programmed page's spare area holds in addition to [`Spare`], and the identifier of the
+    /// page's content.
     fn page_note(&self, block: BlockId, page: u32) -> Option<(MetadataNote, u64)>;
 }
 
 impl<P: Payload> Nand<P> {
-    /// Sets `backing`, to which the flash is also stored from now on.
+    /// Sets the storage outside the simulation, which is updated with every change from now on.
     pub fn with_storage(mut self, storage: Box<dyn FlashStorage<P>>) -> Self {
         self.storage = Some(storage);
         self.is_counting_only = false;
         self
     }
 
-    /// Sets the backing of flash that is already in use.
+    /// Sets the storage outside the simulation for flash that is already in use.
     #[cfg(test)]
     pub(crate) fn set_storage(&mut self, storage: Box<dyn FlashStorage<P>>) {
         (self.storage, self.is_counting_only) = (Some(storage), false);

@@ -1,4 +1,4 @@
-//! Operations of flash, page by page, and refused operations.
+//! Operations of flash, page by page, and rejected operations.
 
 mod bare;
 mod sequences;
@@ -245,7 +245,7 @@ fn torn_pages_can_be_neither_read_nor_programmed() {
     );
     assert_eq!(program(&mut flash, 1, 0, 1), Err(MediumError::OutOfOrder { block: 1, page: 0, expected: 4 }));
     assert_eq!(read(&mut flash, 1, &[3]).map(drop), unreadable(1, 3));
-    // An erase restores both blocks, and reads need no checks any more.
+    // An erase restores both blocks, and reads no longer need checks.
     erase(&mut flash, 1).unwrap();
     erase(&mut flash, 0).unwrap();
     program(&mut flash, 1, 0, 4).unwrap();

@@ -1,5 +1,4 @@
-//! Host writes placed by the age of the version that they overwrite, and cleaned pages by their own age, as in
-//! SepBIT.
+//! Placement of host writes by the age of the overwritten version, and of cleaned pages by their age, as in SepBIT.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -68,9 +67,9 @@ const MAX_AGE_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
-/// Ages and lifespans are in host pages written; the lifespan of a version predicts that of the next one. Let `v` be
-/// the age of the version that a host write overwrites, and `ell` the mean lifespan (from opening to reclaiming) of
-/// the last 16 reclaimed blocks of class 1:
+/// Ages and lifespans are in host pages written; the lifespan of a version predicts the lifespan of the next version.
+/// Let `v` be the age of the version that a host write overwrites, and `ell` the mean lifespan (from opening to
+/// reclaiming) of the last 16 reclaimed blocks of class 1:
 ///
 /// - class 1: host writes with `v < ell`; class 2: all other host writes, including first writes;
 /// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, with an age since their last
@@ -80,15 +79,17 @@ const MAX_AGE_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 /// prototype.
 ///
 /// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a queue of
-/// recently written addresses; here a table holds 4 bytes per page. The time unit is 1/65,536 of the logical pages,
-/// so that 32 bits last 65,535 drive writes; a page that stays longer appears younger by that much. A trimmed page
-/// counts as new when it is rewritten. Pages that spill into a block of another class, because no block is erased,
-/// count as that class. The victim policy selects the blocks to reclaim; the paper uses greedy and cost-benefit.
+/// recently written addresses; here a table holds 4 bytes per page. The time unit is 1/65,536 of the logical pages, so
+/// that 32 bits are sufficient for 65,535 drive writes; a page that stays longer appears younger by this amount. A
+/// trimmed page counts as new when it is rewritten. Pages that spill into a block of another class, because no block is
+/// erased, count as pages of that class. The victim policy selects the blocks to reclaim; the paper uses greedy and
+/// cost-benefit.
 pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,
     last_writes: LastWrites,
-    /// Sum of the lifespans of class 1 blocks reclaimed since the last update of the threshold, and their number.
+    /// Sum of the lifespans of the class 1 blocks reclaimed since the last update of the threshold, and number of these
+    /// blocks.
     lifespans: u64,
     reclaimed: u32,
     /// `ell`, in host pages; `None` means infinity.

@@ -84,12 +84,12 @@ impl PlacementKind for Config {
     }
 }
 
-/// Each host write enters its page into the next filter, in turn, that does not hold the page yet. A page in many and
-/// recently cleared filters is hot.
+/// Each host write inserts its page into the next filter, round robin, that does not hold the page yet. A page is hot
+/// if many and recently cleared filters hold it.
 ///
 /// At the end of each decay period, the filter cleared longest ago is cleared, which gradually forgets old writes. A
-/// filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters 2, 1.5, 1 and 0.5. The page
-/// is hot if the filters that hold it, including this write, weigh `threshold` or more.
+/// filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters, the weights are 2, 1.5, 1
+/// and 0.5. The page is hot if the filters that hold it, including this write, weigh `threshold` or more.
 ///
 /// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the drive. A
 /// Bloom filter cannot remove a single page, so a trimmed page stays hot until its entries are cleared.
@@ -107,8 +107,8 @@ pub struct Bloom {
     threshold: f64,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every
-/// bit given.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every bit of
+/// `value`.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -132,7 +132,7 @@ impl Bloom {
         self.filters.iter().enumerate().fold(0, |set, (at, filter)| set | u64::from(holds(filter)) << at)
     }
 
-    /// Enters the page into the next filter that does not hold it; returns `holders` with that filter.
+    /// Inserts the page into the next filter that does not hold it; returns `holders` with this filter added.
     fn insert(&mut self, page: Lpn, holders: u64) -> u64 {
         let count = self.filters.len();
         let mut order = (0..count).map(|at| (self.next + at) % count);

@@ -1,4 +1,4 @@
-//! Chunks of the address space by recent write frequency; sequential writes stay together.
+//! Placement by the recent write frequency of chunks of the address space; sequential writes stay together.
 
 use super::classes::{require_nonzero, separate_cleaning_stream};
 use super::runs::Runs;
@@ -64,11 +64,11 @@ struct Chunk {
 
 /// AutoStream's SFR. A chunk counts the runs of pages that touch it; the count is halved for each half-life since the
 /// last run. A page goes to stream `ln(count)` of its chunk, but a page that continues a sequential run goes to the
-/// stream of the page before it. The stream above those takes cleaned pages.
+/// stream of the previous page. The stream above these takes cleaned pages.
 ///
 /// Chunks of 2 MiB, a half-life of 64 MiB of 4 KiB pages and the natural logarithm are those of the simulator of Wang
-/// et al. (FAST 2022); they suit volumes of many gigabytes. The count of a chunk rises once per run and chunk, as it
-/// would per request. A trim does not affect its chunk.
+/// et al. (FAST 2022); they suit volumes of many gigabytes. A run increments the count of each chunk that it touches
+/// once, as a request would. A trim does not affect its chunk.
 pub struct ChunkFrequency {
     cleaned_stream: StreamId,
     chunk_pages: u32,
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(streams, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
         // Two half-lives later 9 writes count as 2, and the new one makes 3.
         assert_eq!(placement.place(&host(3, 299)), StreamId(1));
-        // A sequential write goes to the stream of the previous page, even into another chunk, in which the run
-        // counts once.
+        // A sequential write goes to the stream of the previous page, even if it crosses into another chunk; the run
+        // then counts as one access of that chunk.
         assert_eq!(placement.place(&host(9, 299)), StreamId(1));
         assert_eq!(placement.place(&host(10, 299)), StreamId(1));
         assert_eq!(placement.place(&host(11, 299)), StreamId(1));

@@ -12,7 +12,7 @@ pub(super) struct ClassStreams {
 }
 
 impl ClassStreams {
-    /// Creates streams for `classes` classes, as configured by the setting `key`; they must fit the 255 of
+    /// Creates streams for `classes` classes, as configured by the setting `key`; they must fit into the 255 streams of
     /// [`StreamId`].
     pub(super) fn new(classes: usize, separate_cleaning: bool, key: &str) -> Result<Self, ConfigError> {
         let streams = if separate_cleaning { 2 * classes } else { classes };

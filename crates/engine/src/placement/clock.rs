@@ -1,4 +1,4 @@
-//! 32-bit times in host writes, for placements that keep a time for every page.
+//! Clock with 32-bit times in host writes, for placements that store a time for every page.
 
 use crate::units::Lpn;
 
@@ -26,7 +26,7 @@ impl Clock {
         (now / self.unit % Self::PERIOD) as u32
     }
 
-    /// Returns the host pages written since `time`, to a unit; whole wraparounds are lost.
+    /// Returns the host pages written since `time`, with a resolution of one unit; whole wraparounds are lost.
     fn age(self, time: u32, now: u64) -> u64 {
         (u64::from(self.time(now)) + Self::PERIOD - u64::from(time)) % Self::PERIOD * self.unit
     }
@@ -56,7 +56,7 @@ impl LastWrites {
         (time != NEVER).then(|| self.clock.age(time, now))
     }
 
-    /// Records a write of the page; returns its age before.
+    /// Records a write of the page; returns its age before the write.
     #[inline]
     pub(super) fn record_write(&mut self, page: Lpn, now: u64) -> Option<u64> {
         let age = self.age(page, now);
@@ -69,7 +69,7 @@ impl LastWrites {
         self.times[page.index()] = NEVER;
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.times)
     }

@@ -54,12 +54,12 @@ impl PlacementKind for Config {
 
 /// Pages that are invalidated in the same window go to the same stream, regardless of when they are written or moved.
 ///
-/// With windows of `T` writes and lives of up to `H`, about `T / 2` invalid pages wait for the end of their window,
-/// and `H / T` open blocks are half empty. With enough spare space for both, nothing is ever rewritten. For blocks of
-/// `b` pages the best `T` is the square root of `H b` pages, a fraction of the drive that falls with the root of its
-/// size. Rewrites thus become negligible as drives grow; this much is public of the offline algorithm of Lange, Naor
-/// and Yadgar. Our own choices are the equal length of windows, the number of windows with a stream, and that
-/// cleaning sorts pages of later windows only when it moves them.
+/// With windows of `T` writes and lifetimes of up to `H` writes, about `T / 2` invalid pages wait for the end of their
+/// window, and `H / T` open blocks are half empty. With enough spare space for both, no page is ever rewritten. For
+/// blocks of `b` pages the best `T` is the square root of `H b` pages, a fraction of the drive that falls with the root
+/// of its size. Rewrites thus become negligible as drives grow; this much of the offline algorithm of Lange, Naor and
+/// Yadgar is published. The equal length of windows, the number of windows with a stream, and the sorting of pages of
+/// later windows only when cleaning moves them are choices made here.
 pub struct DeathWindows {
     windows: Windows,
     foresight: Foresight,

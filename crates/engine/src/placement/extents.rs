@@ -1,4 +1,4 @@
-//! Extents of the address space with write counters, to separate hot and cold data.
+//! Placement by write counters of extents of the address space, to separate hot and cold data.
 
 use super::classes::require_nonzero;
 use super::runs::{Run, Runs};
@@ -74,12 +74,13 @@ struct Extent {
     writes: u8,
 }
 
-/// Extent-based temperature identification. The address space begins as one extent. A write cuts extents where it
-/// begins and ends, up to the maximum number, and counts in all extents that it covers completely. After a number of
-/// writes all counters are halved, and neighbours that have equal counters or are both cold are merged.
+/// Extent-based temperature identification. The address space begins as one extent. A write splits extents where it
+/// begins and ends, up to the maximum number, and increments the counters of all extents that it covers completely.
+/// After a number of writes all counters are halved, and neighbours that have equal counters or are both cold are
+/// merged.
 ///
-/// A run of consecutive pages stands for a write and counts when it ends: its own pages are placed by the state
-/// before. The numbers are those of the simulator of Wang et al. (FAST 2022). A trim does not affect its extent.
+/// A run of consecutive pages stands for one write and is counted when it ends, so its pages are placed by the earlier
+/// state. The numbers are those of the simulator of Wang et al. (FAST 2022). A trim does not affect its extent.
 pub struct Extents {
     max_extents: usize,
     threshold: u8,
@@ -88,7 +89,7 @@ pub struct Extents {
     runs: Runs,
     /// Runs since counters were last halved.
     counted_runs: u32,
-    /// In page order; allocated in full at the beginning.
+    /// Extents in page order; the list is allocated completely at the beginning.
     extents: Vec<Extent>,
 }
 
@@ -98,7 +99,8 @@ impl Extents {
         self.extents.partition_point(|extent| extent.first <= page) - 1
     }
 
-    /// Cuts the extent that holds `page` in front of the page, unless the extent begins there or there is no room.
+    /// Splits the extent that holds `page` in front of the page, unless the extent begins there or the maximum number
+    /// of extents is reached.
     fn split(&mut self, page: u32) {
         if page >= self.logical_pages || self.extents.len() == self.max_extents {
             return;
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (30, 0)]);
         extents.count(Run { first: 20, pages: 80 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (20, 2), (30, 1)]);
-        // There is room for one cut: in front of page 12 but not after the run. The extent that begins at 12 is not
+        // One more split is possible: in front of page 12 but not after the run. The extent that begins at 12 is not
         // covered completely.
         extents.count(Run { first: 12, pages: 3 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (12, 1), (20, 2), (30, 1)]);

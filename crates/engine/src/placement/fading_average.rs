@@ -1,4 +1,4 @@
-//! Write counts of pages, compared with a fading average.
+//! Placement by write counts of pages, compared with a fading average.
 
 use super::classes::ClassStreams;
 use super::runs::Runs;
@@ -51,8 +51,8 @@ impl PlacementKind for Config {
     }
 }
 
-/// Counts the host writes of each page minus its moves. Class `c` begins above `average * base^(c - 1)`; stream 0 is
-/// the highest class.
+/// Counts the host writes of each page minus its moves. Class `c` holds counts above `average * base^(c - 1)`; stream 0
+/// is the highest class.
 ///
 /// With each run of `k` consecutive pages the average becomes `average + (k - average) / n`, where `n` is the number
 /// of pages that hold data. The average is thus a fading mean of the run lengths. This follows the simulator of Wang

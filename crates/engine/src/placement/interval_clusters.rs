@@ -1,4 +1,4 @@
-//! Clusters of host writes with similar rewrite intervals.
+//! Placement by clusters of host writes with similar rewrite intervals.
 
 use super::classes::{require_nonzero, separate_cleaning_stream};
 use super::clock::LastWrites;
@@ -70,10 +70,10 @@ struct Cluster {
 /// written since the page was last written. A centre is the mean over the pages in the cluster's open block. Stream
 /// `c` is cluster `c`; the last stream takes cleaned pages.
 ///
-/// A page that was cleaned lived longer than its cluster should: at its next write, the age at which it was cleaned
-/// is added to its interval. A first write has an interval of 0. After every 256 filled blocks, a cluster that took
-/// more than half of the writes is split, if a cluster is unused; the new cluster begins half way to the next lower
-/// centre. Otherwise the first cluster that took less than a block ends when its block is full.
+/// A page that was cleaned lived longer than expected for its cluster: at its next write, the age at which it was
+/// cleaned is added to its interval. A first write has an interval of 0. After every 256 filled blocks, a cluster that
+/// took more than half of the writes is split, if a cluster is unused; the new cluster begins half way to the next
+/// lower centre. Otherwise the first cluster that took less than a block ends when its block is full.
 ///
 /// The paper was not available; rules and numbers are those of the simulator of Wang et al. (FAST 2022), which
 /// measures intervals in microseconds. Block boundaries are derived from page counts: after a spill or a failed block
@@ -86,13 +86,13 @@ pub struct IntervalClusters {
     written: u64,
     clusters: Vec<Cluster>,
     last_writes: LastWrites,
-    /// Age at which each page was last cleaned since its last write, in units of `penalty_unit` host pages.
+    /// For each page, the age at which it was last cleaned since its last write, in units of `penalty_unit` host pages.
     penalties: Vec<u32>,
     penalty_unit: u64,
 }
 
 impl IntervalClusters {
-    /// Returns the used cluster with the nearest centre; among equals the one with the highest number.
+    /// Returns the used cluster with the nearest centre; among equals the cluster with the highest number.
     fn nearest(&self, interval: f64) -> usize {
         let used = self.clusters.iter().enumerate().filter(|(_, cluster)| cluster.is_used);
         let distance = |cluster: &Cluster| (cluster.centre - interval).abs();

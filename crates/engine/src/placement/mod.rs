@@ -58,9 +58,10 @@ pub struct PageContext {
 
 /// Maps pages to append streams. The placement decides; the engine appends.
 ///
-/// Equal calls give equal streams; a placement with random decisions derives its seed from the store's.
+/// Equal sequences of calls give equal streams; a placement with random decisions derives its seed from the seed of the
+/// store.
 pub trait Placement: Send {
-    /// Returns the number of streams; stream ids are below it.
+    /// Returns the number of streams; stream identifiers are below this number.
     fn streams(&self) -> u8;
 
     /// Returns the stream of every host write, if it is constant.
@@ -85,7 +86,7 @@ pub trait Placement: Send {
     }
 
     /// True if the placement uses [`Placement::reclaimed`] and [`PageContext::from`]; otherwise the engine stores
-    /// neither a block's stream nor its opening time.
+    /// neither the stream nor the opening time of a block.
     fn needs_block_history(&self) -> bool {
         false
     }
@@ -149,7 +150,8 @@ impl Placement for Box<dyn Placement> {
 pub struct PlacementContext<'a> {
     /// Sizes of the store.
     pub size: &'a StoreSize,
-    /// Temperature of the workload's pages; `None` if all pages are alike or change with time.
+    /// Temperature of the workload's pages; `None` if all pages have the same temperature or temperatures change with
+    /// time.
     pub temperature: Option<Box<dyn Temperature>>,
     /// Future writes of the workload; `None` if unknown.
     pub foresight: Option<Foresight>,
@@ -172,12 +174,12 @@ pub trait PlacementKind {
     const ENTRY: Entry;
     /// Type of the placement.
     type Placement: Placement + 'static;
-    /// Returns the look-ahead in host writes for a store of that size; `None` for placements without one.
+    /// Returns the look-ahead in host writes for a store of this size; `None` for placements without look-ahead.
     fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
     }
-    /// Builds the placement for a store; the error names the setting that does not fit.
+    /// Builds the placement for a store; an error names the invalid setting.
     fn build(&self, context: PlacementContext<'_>) -> Result<Self::Placement, ConfigError>;
 }
 
@@ -251,7 +253,7 @@ impl PlacementConfig {
     }
 
     /// Returns the frontier placements as their own type, for stores compiled for them. `None` for all other
-    /// placements, which are called for every page and lose little by dynamic dispatch.
+    /// placements, which are called for every page, so that dynamic dispatch costs little in comparison.
     pub fn frontiers(&self) -> Option<Frontiers> {
         match self {
             Self::Single(_) => Some(Frontiers::single()),

@@ -1,4 +1,5 @@
-//! Logs by update frequency: cleaning moves a page to the next colder log, an early rewrite to the next hotter log.
+//! Placement in logs by update frequency: cleaning moves a page to the next colder log, and an early rewrite to the
+//! next hotter log.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -54,14 +55,14 @@ const NONE: u8 = u8::MAX;
 struct Log {
     /// Number of pages whose current version is in the log.
     valid: u64,
-    /// Pages of the log's reclaimed blocks, and the number of valid ones among them.
+    /// Number of pages of the log's reclaimed blocks, and number of valid pages among them.
     reclaimed: u64,
     still_valid: u64,
 }
 
 /// Log 0 is the hottest and takes first writes. A cleaned page goes to the next colder log; a new log begins when the
-/// coldest log holds a block's worth of pages. A page that is rewritten after a shorter interval than expected for
-/// its log goes to the next hotter log, with a probability of `(expected - interval) / expected`.
+/// coldest log holds as many pages as a block. A page that is rewritten after a shorter interval than expected for its
+/// log goes to the next hotter log, with a probability of `(expected - interval) / expected`.
 ///
 /// The expected interval of a log is half of its valid pages, times the fraction of valid pages in its reclaimed
 /// blocks. Before the first reclaimed block, no page goes to a hotter log. This follows the simulator of Wang et al.
@@ -163,7 +164,7 @@ mod tests {
         for page in 0..40 {
             assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(0));
         }
-        // Log 0 holds more than a block's worth: cleaned pages begin log 1, the coldest allowed.
+        // Log 0 holds more pages than a block: cleaned pages begin log 1, the coldest allowed log.
         for page in 0..20 {
             assert_eq!(placement.place(&cleaned(page, 40, 0)), StreamId(1));
             assert_eq!(placement.place(&cleaned(page, 40, 1)), StreamId(1));

@@ -1,4 +1,5 @@
-//! Chunks of the address space in queues by write count; a chunk that is not written descends after some time.
+//! Placement by queues of chunks of the address space, sorted by write count; a chunk that is not written descends
+//! after some time.
 
 use super::chunk_frequency::log_class;
 use super::classes::{require_nonzero, separate_cleaning_stream};
@@ -62,10 +63,10 @@ struct Chunk {
     expires_at: u64,
 }
 
-/// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and moves
-/// to its end with each write. Writes to the chunk go to the stream with the queue's number. The first chunk of a
-/// queue expires if it was not written for longer than the interval between the last two writes of the hottest chunk.
-/// It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
+/// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and each
+/// write moves the chunk to the end of its queue. Writes to the chunk go to the stream with the queue's number. The
+/// first chunk of a queue expires if it was not written for longer than the interval between the last two writes of the
+/// hottest chunk. It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
 ///
 /// Time is counted in chunks touched by runs of pages, as if each were a request. Chunks of 1 MiB of 4 KiB pages and
 /// the natural logarithm are those of the simulator of Wang et al. (FAST 2022). A descending chunk gets at most the
@@ -169,7 +170,7 @@ mod tests {
         // the fourth write of chunk 4 keeps it first.
         assert_eq!([write(7), write(4)], [1, 1]);
         assert_eq!(placement.place(&cleaned(4, 0, 0)), StreamId(3));
-        // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten marks, three lengths.
+        // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten queue numbers, three lengths.
         assert_eq!((placement.streams(), placement.memory_bytes()), (4, 240 + 104 + 10 + 12));
     }
 

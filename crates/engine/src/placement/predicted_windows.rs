@@ -176,13 +176,13 @@ impl Reliability {
 /// pages to another, like in the double frontier. Streams that are no longer used first fill their open blocks. A
 /// page that has outlived its prediction counts as one with an unknown invalidation.
 ///
-/// It is public of the algorithm of Lange, Naor and Yadgar that it gains with better predictions and is never worse
-/// than greedy cleaning without predictions; the method used here is our own.
+/// The published part of the algorithm of Lange, Naor and Yadgar is that it gains with better predictions and is never
+/// worse than greedy cleaning without predictions. The method used here was developed for Wearwell.
 pub struct PredictedWindows {
     predictor: Predictor,
     pages: Vec<PageState>,
     reliability: Reliability,
-    /// For each stream, the pages in its open block, as far as the placement can know.
+    /// For each stream, number of pages in its open block, as far as the placement knows.
     open: Vec<u32>,
     block_pages: u32,
 }
@@ -197,7 +197,7 @@ impl PredictedWindows {
         }
     }
 
-    /// Returns `wanted` or, if `wanted` has no open block, an unused stream whose block is still open.
+    /// Returns `predicted` or, if that stream has no open block, an unused stream whose block is still open.
     fn prefer_open_stream(&mut self, predicted: StreamId) -> StreamId {
         let streams_in_use =
             self.reliability.windows_in_use.map_or(2, |windows| usize::from(windows.streams()));

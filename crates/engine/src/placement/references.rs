@@ -1,4 +1,4 @@
-//! Placement that separates pages shared by many logical pages from unshared ones.
+//! Placement that separates pages shared by many logical pages from pages that are not shared.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};

@@ -1,4 +1,4 @@
-//! Runs of consecutive host writes, in place of the requests that a placement does not see.
+//! Runs of consecutive host writes, which replace the requests that a placement does not see.
 
 use crate::units::Lpn;
 
@@ -18,7 +18,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds a page; returns the run that it ended, or `None` if the run continues or is the first.
+    /// Adds a page; returns the run that this page ended, or `None` if the page continues its run or begins the first
+    /// run.
     #[inline]
     pub(super) fn add(&mut self, page: Lpn) -> Option<Run> {
         if let Some(run) = &mut self.current

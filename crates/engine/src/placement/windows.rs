@@ -7,7 +7,8 @@ use crate::units::StreamId;
 /// unknown invalidation.
 ///
 /// Pages of one window are invalidated together, whenever they were written: after the window, its blocks are empty.
-/// Until then half of the pages that are invalidated in it wait on average, and each stream has half a block open.
+/// Until the end of its window, half of the window's pages are already invalid on average, and each stream has half a
+/// block open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     /// Host writes per window.
@@ -35,7 +36,7 @@ impl Windows {
         if streams < 2 {
             return Err(ConfigError::new("streams", format!("is {streams}; 2 to 255 are allowed")));
         }
-        // Invalid pages that wait for the end of their window take at most half of the spare space, or less if
+        // Invalid pages that wait for the end of their window occupy at most half of the spare space, or less if
         // shorter windows cover the look-ahead.
         let full_width = look_ahead_pages.div_ceil(u64::from(streams - 1));
         let width = window_pages.map_or(full_width.min(spare_pages).max(block_pages), u64::from);

@@ -1,11 +1,11 @@
-//! Abilities that the pool gives to every FTL with owned pages.
+//! Abilities that the pool gives to every FTL whose physical pages have known owners.
 
 use super::Pool;
 use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Medium};
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Returns the abilities: attribution of moves and, depending on the marks, waiting for a log above and idle
+    /// Returns the abilities: attribution of moves and, depending on the watermarks, deferral for a log above and idle
     /// cleaning.
     pub(crate) fn abilities(&self) -> Abilities {
         let watermarks = self.watermarks;

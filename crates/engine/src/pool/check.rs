@@ -5,8 +5,8 @@ use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Compares the numbers of erased, open, closed and other blocks; `owner_blocks` are blocks that the owner manages
-    /// outside the pool. An error is a defect.
+    /// Compares the numbers of erased, open, closed and other blocks with the number of usable blocks. `owner_blocks`
+    /// is the number of blocks that the FTL or log above manages itself. An error is a bug.
     pub(crate) fn check(&self, owner_blocks: u32) -> Result<(), String> {
         let candidates = self.blocks.iter_candidates().count() as u32;
         let open = self.frontiers.iter().flatten().count() as u32;

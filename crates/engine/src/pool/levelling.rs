@@ -1,4 +1,4 @@
-//! Wear levelling: input of the policy, and the blocks that it wants emptied.
+//! Wear levelling: input of the policy, and the blocks that the policy wants emptied.
 
 use super::Pool;
 use crate::counters::Cause;
@@ -33,7 +33,7 @@ impl Levelling {
         Levelling { policy, first_unreported: first_sequence, moved: 0, erased_at, spare_reads: 0 }
     }
 
-    /// Returns the RAM in the device.
+    /// Returns the RAM that wear levelling needs in the device.
     pub fn ram(&self) -> Vec<RamPart> {
         self.policy.ram()
     }
@@ -67,7 +67,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
     }
 
-    /// Returns the wear of the block, as stored in the spare area of its first page.
+    /// Returns the wear of the block, which the spare area of its first page stores.
     fn wear_of(&self, levelling: &Levelling, block: BlockId) -> BlockWear {
         BlockWear { erases: self.medium.erases(block), erased_at: levelling.erased_at[block.index()] }
     }
@@ -80,7 +80,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         reads
     }
 
-    /// Takes an erased block for pages written because of `cause`.
+    /// Takes an erased block out of the pool, for pages written because of `cause`.
     #[inline]
     pub(crate) fn take_erased(&mut self, cause: Cause) -> Option<BlockId> {
         match &mut self.levelling {
@@ -99,7 +99,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Shrinks a list that held all blocks when the drive was new.
+    /// Shrinks the list of erased blocks, which held all blocks when the drive was new.
     #[cold]
     fn shrink_erased(&mut self) {
         self.erased.shrink_to(2 * self.erased.len());
@@ -124,8 +124,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         levelling.erased_at[block.index()] = levelling.policy.erased(block, erases);
     }
 
-    /// Passes the wear of all blocks, in order, to the policy after recovery has read all spare areas; the erased
-    /// blocks are sorted then.
+    /// Reports the wear of all blocks to the policy after recovery has read all spare areas. The list of erased blocks
+    /// must be sorted.
     pub(crate) fn recover_wear(&mut self) {
         let Some(mut levelling) = self.levelling.take() else { return };
         let blocks = (0..self.medium.blocks()).map(BlockId).filter(|&block| !self.medium.is_bad(block));
@@ -146,7 +146,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Returns the block that the policy wants emptied now, if there is one and `may_move` allows it.
+    /// Returns the block that the policy wants emptied now, if there is one and `may_move` returns true for it.
     pub(crate) fn next_wear_move(
         &mut self,
         may_move: impl FnOnce(&Blocks, BlockId) -> bool,

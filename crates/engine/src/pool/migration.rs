@@ -1,7 +1,8 @@
 //! Migration policies: decisions about a victim's live pages.
 //!
-//! Without a [`MigrationPolicy`], a store moves all live pages. A migration policy sees all live pages of a victim at once,
-//! so that it can relate them before the first is written. The store executes the decisions, as a [`PageMover`].
+//! Without a [`MigrationPolicy`], a store moves all live pages. A migration policy receives all live pages of a victim
+//! at once, so that it can compare them before the first is written. The store executes the decisions, as a
+//! [`PageMover`].
 
 use crate::counters::Cause;
 use crate::layer::{LayerError, Payload};
@@ -15,21 +16,21 @@ pub enum Decision {
         /// Reference count for the placement.
         references: u32,
     },
-    /// The page is unmapped and lost with the victim.
+    /// The page is unmapped, and its content is lost with the victim.
     Drop,
-    /// The page is unmapped, and its content is written as page `owner`, whose old copy becomes invalid. `owner` lies
-    /// outside the victim.
+    /// The page is unmapped, and its content is written as logical page `owner`, whose old copy becomes invalid. That
+    /// copy is not in the victim.
     Replace {
-        /// Page to write.
+        /// Logical page to write.
         owner: Lpn,
         /// Reference count for the placement.
         references: u32,
     },
 }
 
-/// Decides about the live pages of victims; the store moves and forgets pages.
+/// Decides about the live pages of victims; the store executes the decisions.
 pub trait MigrationPolicy<P: Payload>: Send {
-    /// Appends a verdict for each of `pages`, which are all live pages of a victim in physical order.
+    /// Appends a decision for each of `pages`, which are all live pages of a victim in physical order.
     fn decide(&mut self, pages: &[Lpn], data: &[P], decisions: &mut Vec<Decision>);
 
     /// Returns a page to be written before the victim is erased, after all its other pages; allowed only if a page
@@ -38,12 +39,13 @@ pub trait MigrationPolicy<P: Payload>: Send {
         None
     }
 
-    /// Notifies that the last page was written, with the cause of the moved pages.
+    /// Notifies the policy that the last page was written; `cause` is the cause of the moves.
     fn last_page_written(&mut self, cause: Cause) {
         let _ = cause;
     }
 
-    /// Notifies that the store is about to execute the decision on the `at`-th page; called for each page, in order.
+    /// Notifies the policy that the store is about to execute the decision on the `at`-th page; called for each page,
+    /// in order.
     fn before_page(&mut self, at: usize) {
         let _ = at;
     }
@@ -54,14 +56,15 @@ pub(crate) trait PageMover<P> {
     /// Moves the `at`-th page, which has `references` references.
     fn move_page(&mut self, at: usize, references: u32) -> Result<(), LayerError>;
 
-    /// Forgets the `at`-th page.
+    /// Unmaps the `at`-th page.
     fn drop_page(&mut self, at: usize);
 
-    /// Writes `page` where the placement wants it now; its old copy, if any, becomes invalid as if overwritten.
+    /// Writes `page` to the stream that the placement chooses now; its old copy, if any, becomes invalid as if
+    /// overwritten.
     fn write_replacement(&mut self, page: Lpn, data: &P, references: u32) -> Result<(), LayerError>;
 }
 
-/// A migration policy and a buffer for its verdicts, which is reused to save allocations.
+/// A migration policy and a buffer for its decisions, which is reused to save allocations.
 pub(crate) struct MigrationExecutor<P> {
     policy: Box<dyn MigrationPolicy<P>>,
     decisions: Vec<Decision>,

@@ -1,15 +1,15 @@
-//! The pool of blocks under every log and every FTL: states of blocks (erased, open, closed, failed, bad), and all
-//! operations on their medium.
+//! The pool of blocks that every log and every FTL uses: states of blocks (erased, open, closed, failed, bad), and all
+//! operations on the medium.
 //!
-//! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased.
-//! `Pool::take_erased` and `Pool::open` make one the *frontier* of a stream; `Pool::program` and
-//! `Pool::advance_frontier` fill it. A full block is *closed*: a candidate. `Pool::take_victim` selects a candidate,
-//! which its owner empties, and `Pool::give_back` erases it into the pool again. A block leaves the cycle by an erase
-//! that wears it out, or by a failed program; then it is *set aside* until it is emptied and retired. With too few
-//! blocks left, the drive's life ends (`Pool::end_of_life`).
+//! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased. `Pool::take_erased`
+//! and `Pool::open` make one the *frontier* of a stream; `Pool::program` and `Pool::advance_frontier` fill it. A full
+//! block is *closed* and becomes a candidate. `Pool::take_victim` selects a candidate, which the log or FTL empties,
+//! and `Pool::reclaim` erases the candidate into the pool again. A block leaves the cycle by an erase that wears it out
+//! or by a failed program. After a failed program, the block is *set aside* until it is emptied and retired. With too
+//! few blocks left, the drive's life ends (`Pool::end_of_life`).
 //!
-//! The pool does not know the locations of logical pages. The log or the FTL above, which owns the pool, tracks the
-//! pages in a block and moves them.
+//! The pool does not know the locations of logical pages. The log or FTL that owns the pool keeps the map of pages and
+//! moves them.
 
 mod abilities;
 mod check;
@@ -40,12 +40,12 @@ use crate::units::{BlockId, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// An open block and the page that it takes next.
+/// An open block and its next page to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frontier {
     /// The block.
     pub block: BlockId,
-    /// The page.
+    /// Index of the next page within the block.
     pub page: u32,
 }
 
@@ -60,8 +60,7 @@ pub struct PoolConfig {
     pub first_sequence: u64,
     /// Start and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
     pub watermarks: Option<Watermarks>,
-    /// True if a block with a failed program can be emptied, which requires page owners and erased blocks as
-    /// destination.
+    /// True if a block with a failed program can be emptied, which requires page owners and erased blocks.
     pub survives_failed_programs: bool,
 }
 
@@ -69,15 +68,15 @@ pub struct PoolConfig {
 pub struct Pool<M, V> {
     /// Medium of the blocks.
     pub(crate) medium: M,
-    /// Operations sent to the medium, and those received from above.
+    /// Operations sent to the medium, and operations received from above.
     pub(crate) counters: Counters,
     /// Pages appended so far, including moved ones.
     pub(crate) sequence: u64,
-    /// Remaining pages of the current atomic group; 0 without one.
+    /// Remaining pages of the current atomic group; 0 outside a group.
     group_left: usize,
     /// True during an atomic group.
     in_group: bool,
-    /// Valid pages of every block, and the candidates.
+    /// Number of valid pages of every block, and the candidates.
     pub(crate) blocks: Blocks,
     /// Victim policy.
     pub(crate) victim: V,
@@ -85,13 +84,13 @@ pub struct Pool<M, V> {
     pub(crate) frontiers: Vec<Option<Frontier>>,
     /// Erased blocks, in the order in which they were erased.
     pub(crate) erased: VecDeque<BlockId>,
-    /// Blocks closed before they were full, which wait to be emptied.
+    /// Blocks that were closed before they were full and are still to be emptied.
     pub(crate) pending_blocks: Vec<PendingBlock>,
     /// Blocks that are not bad.
     pub(crate) usable_blocks: u32,
     /// Number of blocks that were not bad when the pool was created.
     first_usable_blocks: u32,
-    /// Minimum number of blocks for cleaning, set by the owner.
+    /// Number of blocks without which cleaning is impossible, set by the log or FTL above.
     pub(crate) needed_blocks: u32,
     /// Start and end of cleaning.
     pub(crate) watermarks: Option<Watermarks>,
@@ -106,14 +105,14 @@ pub struct Pool<M, V> {
     /// Attribution and counts of moved pages.
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
-    /// True if the policy needs to know which pages are programmed where.
+    /// True if the victim policy is notified of programmed pages.
     reports_programs: bool,
     /// True if the pool was recovered after a power cut.
     pub(crate) is_recovered: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Creates a pool of all blocks of `medium` that are not bad, as erased ones.
+    /// Creates a pool of all blocks of `medium` that are not bad; all are erased.
     pub(crate) fn new(medium: M, victim: V, config: PoolConfig) -> Self {
         let (count, pages_per_block) = (medium.blocks(), medium.pages_per_block());
         let mut erased = VecDeque::with_capacity(count as usize);
@@ -152,13 +151,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.medium.pages_per_block()
     }
 
-    /// Returns the number of pages that the frontier still takes.
+    /// Returns the number of free pages behind the frontier.
     #[inline(always)]
     pub(crate) fn room(&self, frontier: Frontier) -> u32 {
         self.pages_per_block() - frontier.page
     }
 
-    /// Returns the number of pages that all open blocks still take.
+    /// Returns the number of free pages in all open blocks.
     pub(crate) fn open_room(&self) -> u32 {
         self.frontiers.iter().flatten().map(|&frontier| self.room(frontier)).sum()
     }
@@ -173,7 +172,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.frontier_in(block).is_some()
     }
 
-    /// Returns the pages of `block` written since its erase.
+    /// Returns the number of pages of `block` written since its erase.
     pub(crate) fn written(&self, block: BlockId) -> u32 {
         if let Some(frontier) = self.frontier_in(block) {
             return frontier.page;
@@ -194,8 +193,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         frontier
     }
 
-    /// Advances the stream's write pointer by `pages`; returns true if the block is now full. The caller closes the
-    /// block, because some blocks must not become candidates.
+    /// Advances the stream's frontier by `pages`; returns true if the block is now full. The caller then decides about
+    /// closing the block, because some blocks must not become candidates.
     #[inline]
     pub(crate) fn advance_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
         let page = frontier.page + pages;

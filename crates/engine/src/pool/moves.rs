@@ -1,11 +1,11 @@
-//! Statistics of moved pages: their owners, the partitions that caused the moves, and repeated moves.
+//! Statistics of moved pages: by partition of the pages, by partition that caused the moves, and of repeated moves.
 
 use crate::counters::Cause;
 use crate::layer::Answer;
 use crate::units::{Lpn, Slot, bounds, run_length};
 use crate::validity::RamBitmap;
 
-/// Minimum length of a list that is tested for being one run.
+/// Minimum length of a list for which the code tests if the pages are consecutive.
 const LONG_RUN: usize = 8;
 
 /// Returns the index of the page's bit.
@@ -18,22 +18,22 @@ fn bit_of(page: Lpn) -> Slot {
 #[derive(Debug, Default)]
 pub struct Moves {
     attribution: Option<Box<Attribution>>,
-    /// A set bit for each logical page that was not moved since its last write, if counted.
+    /// One bit per logical page, set if the page was not moved since its last write; empty if moves are not counted.
     unmoved: RamBitmap,
-    /// Number of pages that are counted.
+    /// Number of logical pages whose moves are counted.
     counted_pages: u32,
     /// Moves of pages that had been moved before.
     repeated_moves: u64,
 }
 
 impl Moves {
-    /// Enables attribution to partitions; number `k` ends before page `ends[k]`. Pages after the last partition, such
-    /// as the store's own pages, are attributed to an extra entry of the table.
+    /// Enables attribution to partitions; partition `k` ends before page `ends[k]`. Pages after the last partition,
+    /// such as the store's metadata pages, count as one more partition.
     pub fn set_partitions(&mut self, ends: &[u32]) {
         self.attribution = Some(Box::new(Attribution::new(ends)));
     }
 
-    /// Enables counting of the moves of each of `pages` pages.
+    /// Enables counting of moves for the first `pages` logical pages.
     pub fn count(&mut self, pages: u32) {
         if self.counted_pages == 0 {
             self.counted_pages = pages;
@@ -55,8 +55,8 @@ impl Moves {
         self.attribution.is_some() || self.counted_pages > 0
     }
 
-    /// Records that `owners` were programmed because of `cause`. Translation and validity pages are ignored: they
-    /// have their own number spaces.
+    /// Records that `owners` were programmed because of `cause`. Translation and validity pages are ignored, because
+    /// they are numbered separately.
     pub fn programmed(&mut self, owners: &[Lpn], cause: Cause) {
         match cause {
             Cause::Translation | Cause::Validity => {}
@@ -76,7 +76,8 @@ impl Moves {
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
         let Some(first) = pages.first().filter(|_| self.counted_pages > 0) else { return };
-        // Padding has the highest page number, which page 0 seems to follow: a run with padding exceeds the table.
+        // The number of a padding page is the highest page number, so page 0 seems to follow it: such a run exceeds the
+        // table.
         let end = first.index() + pages.len();
         if pages.len() >= LONG_RUN && end <= self.counted_pages as usize && run_length(pages) == pages.len() {
             return self.run_written(*first, pages.len());
@@ -119,7 +120,7 @@ impl Moves {
         }
     }
 
-    /// Returns how many of `pages` were moved since they were written; `None` if not counted.
+    /// Returns how many of `pages` were moved since they were written; `None` if moves are not counted.
     fn count_moved(&self, pages: &[Lpn]) -> Option<u64> {
         // Most lists are pages of one segment, none of which was moved.
         if let Some((first, last)) = bounds(pages).filter(|(_, last)| last.0 < self.counted_pages)
@@ -131,7 +132,7 @@ impl Moves {
         (self.counted_pages > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
-    /// Returns the number of `pages` that were moved since they were written, as a layer's answer.
+    /// Returns the answer to a query of how many of `pages` were moved since they were written.
     pub fn answer(&self, pages: &[Lpn]) -> Answer {
         self.count_moved(pages).map_or(Answer::Nothing, Answer::Pages)
     }
@@ -141,16 +142,17 @@ impl Moves {
         self.repeated_moves
     }
 
-    /// Returns the pages moved by cleaning, `[cause][owner]`; empty without attribution.
+    /// Returns the pages moved by cleaning, by causing and owning partition: `[cause][owner]`; empty without
+    /// attribution.
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix())
     }
 }
 
-/// Counts moved pages by the partition whose write caused the cleaning and the partition that owns the pages.
+/// Counts of moved pages, by the partition whose write caused the cleaning and the partition that owns the pages.
 #[derive(Debug)]
 struct Attribution {
-    /// End page of each partition, rising; the last entry is for all other pages.
+    /// End page of each partition, ascending; the last entry is for all other pages.
     ends: Vec<u32>,
     /// Partition of the current write.
     writer: usize,
@@ -164,8 +166,8 @@ impl Attribution {
         Attribution { writer: 0, moved: vec![0; ends.len() * ends.len()], ends }
     }
 
-    /// Returns the partition of the page; page numbers beyond all pages, such as that of padding, belong to the last
-    /// entry.
+    /// Returns the partition of the page; page numbers beyond the logical pages, such as that of padding, belong to the
+    /// last entry.
     fn partition_of(&self, page: Lpn) -> usize {
         self.ends.partition_point(|&end| end <= page.0).min(self.ends.len() - 1)
     }
@@ -194,7 +196,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Comparison with a set: pages singly and in runs, some beyond the counted ones.
+        /// Comparison with a set: single pages and runs, some of them beyond the counted pages.
         #[test]
         fn moved_pages_match_a_set(
             steps in prop::collection::vec((any::<bool>(), 0u32..300, 1u32..200), 1..60),
@@ -252,8 +254,8 @@ mod tests {
         assert_eq!(moves.count_moved(&[Lpn(0), Lpn(1)]), Some(1));
     }
 
-    /// Cleaning moves a page and is attributed, wear levelling moves it, and every other cause of a logical page
-    /// writes it.
+    /// A page programmed by cleaning counts as moved and is attributed; by wear levelling, it counts as moved; by any
+    /// other cause of logical pages, it counts as written.
     #[test]
     fn programmed_pages_are_moved_or_written_by_cause() {
         for cause in Cause::ALL {

@@ -11,7 +11,7 @@ use crate::victim::VictimPolicy;
 pub(crate) struct Purpose {
     /// Cause.
     pub cause: Cause,
-    /// Number that the store saves with the block; 0 if unused.
+    /// Number that the store saves in the spare areas of the block; 0 if unused.
     pub note: u64,
 }
 
@@ -22,8 +22,8 @@ impl From<Cause> for Purpose {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Programs a run at `frontier`, counts it, and records moved pages. After a failure, [`Pool::programmed_before_failure`]
-    /// returns the number of pages written.
+    /// Programs a run at `frontier`, counts the run, and records moved pages. After a failure,
+    /// [`Pool::programmed_before_failure`] returns the number of pages written.
     #[inline(always)]
     pub(crate) fn program(
         &mut self,
@@ -88,8 +88,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// After a run of `pages` pages failed with `error`, counts the pages at its beginning that were written, and
-    /// returns their number. The caller must set the block aside. Returns an error if that is not supported.
+    /// Counts the pages that were written at the beginning of a run of `pages` pages before it failed with `error`, and
+    /// returns their number. The caller must set the block aside. Returns an error if the pool does not survive failed
+    /// programs.
     #[cold]
     pub(crate) fn programmed_before_failure(
         &mut self,
@@ -117,7 +118,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Ok(programmed)
     }
 
-    /// Begins an atomic group of the next `pages` pages: after a power cut all of them are valid, or none.
+    /// Begins an atomic group of the next `pages` pages: after a power cut, either all or none of these pages are
+    /// valid.
     pub(crate) fn begin_group(&mut self, pages: usize) {
         (self.group_left, self.in_group) = (pages, true);
     }

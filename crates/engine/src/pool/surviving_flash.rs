@@ -4,7 +4,7 @@ use super::Pool;
 use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
-/// The flash, and wear data of its spare areas that the flash does not count itself.
+/// The flash, and wear data in its spare areas that the flash does not track itself.
 pub struct SurvivingFlash<F> {
     /// The flash.
     pub flash: F,
@@ -13,7 +13,7 @@ pub struct SurvivingFlash<F> {
 }
 
 impl<F> From<F> for SurvivingFlash<F> {
-    /// Converts flash without wear levelling.
+    /// Converts flash that is used without wear levelling.
     fn from(flash: F) -> Self {
         SurvivingFlash { flash, erased_at: Vec::new() }
     }

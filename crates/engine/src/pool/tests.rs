@@ -166,7 +166,7 @@ fn pool_without_marks_cleans_when_no_block_is_erased() {
     assert!(!pool.is_below_idle_target(0) && !pool.needs_idle_cleaning());
 }
 
-/// Only a new drive has all its blocks erased.
+/// The list of erased blocks shrinks once the drive is in use: only a new drive has all its blocks erased.
 #[test]
 fn list_of_erased_blocks_shrinks() {
     let nand = Nand::<()>::new(Geometry::flat(1000, 4, 4096), Wear::default(), Seed(1));

@@ -5,9 +5,9 @@ use crate::layer::{Medium, MediumExt};
 use crate::units::BlockId;
 use crate::victim::{Blocks, LowerLayerView, VictimPolicy};
 
-/// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up.
-/// A deterministic policy meets none or goes round once. A random policy finds the only block with an invalid page
-/// among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+/// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up. A
+/// deterministic policy selects at most one such victim per block in a row. A random policy finds the only block with
+/// an invalid page among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
 const MAX_FULL_VICTIM_ROUNDS: u64 = 64;
 
 /// Placeholder policy for FTLs that select victims themselves.
@@ -24,7 +24,7 @@ impl VictimPolicy for NoVictims {
     }
 }
 
-/// A medium as victim policies see it.
+/// The medium as victim policies see it.
 struct MediumView<'a, M>(&'a M);
 
 impl<M: Medium> LowerLayerView for MediumView<'_, M> {
@@ -49,7 +49,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Some(victim)
     }
 
-    /// Counts a victim that is emptied.
+    /// Adds a victim that is about to be emptied to the histogram of valid pages.
     pub(crate) fn count_victim(&mut self, victim: BlockId) {
         self.victim_valid_pages[self.blocks.valid_pages(victim) as usize] += 1;
     }

@@ -10,10 +10,10 @@ use crate::victim::VictimPolicy;
 pub struct Watermarks {
     /// Cleaning begins with this many erased blocks or fewer.
     pub low: u32,
-    /// Cleaning ends with this many; at least `low`.
+    /// Cleaning ends with this many erased blocks; at least `low`.
     pub high: u32,
-    /// Low mark while a log above cleans; one victim at a time is cleaned then. Below `low`; `None`: no waiting for a
-    /// log above.
+    /// Low watermark while a log above cleans; the pool then cleans one victim at a time. Below `low`; `None`: cleaning
+    /// is not deferred for a log above.
     pub deferred_low: Option<u32>,
     /// Number of erased blocks up to which idle time is used; at least `high`. `None`: idle time is not used.
     pub idle_high: Option<u32>,
@@ -32,7 +32,7 @@ pub struct FreeBlocks {
 }
 
 impl FreeBlocks {
-    /// Returns the marks of a pool that needs `reserve` erased blocks; the error names the key that does not fit.
+    /// Returns the watermarks of a pool that needs `reserve` erased blocks; an error names the invalid key.
     pub(crate) fn watermarks(self, reserve: u32) -> Result<Watermarks, ConfigError> {
         let low = self.low.unwrap_or(reserve);
         let wrong = |key: &str, value: u32, allowed: String| {
@@ -62,7 +62,7 @@ impl FreeBlocks {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Returns the current low and high mark. While a log above cleans, `deferred_low` replaces both, if set.
+    /// Returns the current low and high watermarks. While a log above cleans, `deferred_low` replaces both, if set.
     pub(crate) fn current_watermarks(&self) -> Option<(u32, u32)> {
         self.watermarks.map(|watermarks| match watermarks.deferred_low {
             Some(low) if self.cleaning_above > 0 => (low, low),
@@ -75,17 +75,17 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.is_low(self.erased.len())
     }
 
-    /// True if `free` blocks are at or below the low mark; without marks, if there are none.
+    /// True if `free` is at most the low watermark or, without watermarks, 0.
     pub(crate) fn is_low(&self, free: usize) -> bool {
         self.current_watermarks().map_or(free == 0, |(low, _)| free <= low as usize)
     }
 
-    /// Counts a deferral if a block is opened without cleaning only because a log above cleans.
+    /// Counts a deferral if a block is opened without cleaning only because a log above is cleaning.
     pub(crate) fn count_deferral(&mut self) {
         self.count_deferral_with(self.erased.len());
     }
 
-    /// Counts a deferral with `free` blocks.
+    /// Counts a deferral, as [`Pool::count_deferral`] does, for the given number of `free` blocks.
     pub(crate) fn count_deferral_with(&mut self, free: usize) {
         let low = self.watermarks.map_or(0, |watermarks| watermarks.low);
         self.deferrals += u64::from(!self.is_low(free) && free <= low as usize);

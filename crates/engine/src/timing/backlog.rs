@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Future intervals in which a resource that works in order is busy with cleaning. Past intervals are dropped.
+/// Future intervals of cleaning on a resource that serves operations in order. Past intervals are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Start and end of each interval, in order.

@@ -2,7 +2,7 @@
 
 use crate::units::BlockId;
 
-/// Marks the node that will end the erase, in place of a time.
+/// Flag of an entry that holds the node that will end the erase, in place of a time.
 const PENDING: u64 = 1 << 63;
 
 /// Condition that a program of a block waits for.
@@ -21,13 +21,13 @@ pub(super) struct BlockErases {
     /// True if programs never wait, because the drive keeps erased blocks in reserve.
     erases_ahead: bool,
     ends: Vec<u64>,
-    /// The latest end; after it, and with no pending erase, no lookup is needed.
+    /// Latest end of all erases; after this time, and without a pending erase, no lookup is needed.
     latest_ns: u64,
     pending: u32,
 }
 
 impl BlockErases {
-    /// Creates the table of a drive that erases ahead, or of one whose programs wait.
+    /// Creates the table of a drive that erases ahead, or of a drive whose programs wait for erases.
     pub fn new(erases_ahead: bool) -> Self {
         BlockErases { erases_ahead, ..BlockErases::default() }
     }

@@ -73,8 +73,8 @@ impl Flash {
         busy
     }
 
-    /// Compares the summed times of operations with the busy times of dies and channels; an error is a defect. While
-    /// operations are under way only channels can be compared.
+    /// Compares the summed times of operations with the busy times of dies and channels; an error is a bug. While
+    /// operations are under way, only channels can be compared.
     pub fn check(&self) -> Result<(), String> {
         let end_ns = self.last_end_ns();
         let dies: Vec<u64> = self.die_busy(u64::MAX >> 1).iter().map(BusyTime::total_ns).collect();

@@ -1,16 +1,16 @@
-//! A channel: the order in which transfers get it, and its busy time.
+//! A channel: the order of its transfers, and its busy time.
 
 use super::backlog::Backlog;
 use super::node::Class;
 
-/// The key that means "no event".
+/// Key that means "no event".
 pub(super) const NEVER: u128 = u128::MAX;
 
 /// Kinds of events, in the order in which they happen at equal times.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// Operations end that could have been suspended until now.
+    /// Operations that could have been suspended until now end.
     End = 0,
     /// Operations arrive, in order of their numbers.
     Arrival = 1,
@@ -44,7 +44,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Grants the channel for `channel_ns` to an operation that is ready at `ready_ns`. Returns the start of the
-    /// transfer, and the part of the wait that cleaning caused. Calls come in the order of readiness: first come,
+    /// transfer, and the part of the wait that cleaning caused. Calls must be in the order of `ready_ns`: first come,
     /// first served.
     #[inline]
     pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {

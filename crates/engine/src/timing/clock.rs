@@ -22,7 +22,7 @@ use pending::{Dispatch, PendingRequest, TimesBeforeFlash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Upper limit on the places of a deep queue that are taken before ended requests are removed from the count.
+/// Maximum number of slots of a deep queue that are taken before ended requests are removed from the count.
 const MAX_UNCHECKED_SLOTS: u32 = 1 << 12;
 
 /// The device as the host sees it.
@@ -31,10 +31,11 @@ const MAX_UNCHECKED_SLOTS: u32 = 1 << 12;
 /// execute the request and write their steps into the journal, and [`Clock::serve`] runs these steps on the flash.
 /// The layers thus execute requests in the order in which the device takes them.
 ///
-/// - The device takes requests in order. It takes a request when its queue has a free place. A write also needs room
-///   in the write buffer, if there is one: for its pages, or for as many as the buffer holds.
+/// - The device takes requests in order. It takes a request when its queue has a free slot. A write also needs free
+///   space in the write buffer, if there is one, for all its pages or, if they exceed the buffer, for the size of the
+///   buffer.
 /// - The controller then processes one request after another, and the layers execute each request when the controller
-///   has finished it. Meanwhile the device keeps taking requests.
+///   has finished it. During this time the device continues to take requests.
 /// - The link carries data in order in each direction. A write transfers its pages before the flash begins, a read
 ///   afterwards.
 /// - A buffered write ends when its pages are in the buffer; a page leaves the buffer when its program ends. Reads of
@@ -52,17 +53,17 @@ pub struct Clock {
     controller: Controller,
     next: Option<Dispatch>,
     pending: Vec<PendingRequest>,
-    /// The parts, so far, of reads that wait for the link and of flushes that wait for writes.
+    /// Parts of the response times, so far, of reads that wait for the link and of flushes that wait for writes.
     parts: Vec<Parts>,
     free_tags: Vec<u32>,
     /// Reads whose end on the flash is known and that wait for the link, by time.
     reads_for_link: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Ends of requests that still occupy a place in the queue, and the share of their response time that cleaning
+    /// Ends of requests that still occupy a slot in the queue, and the fraction of their response time that cleaning
     /// caused.
     slot_ends: TimeQueue<Fraction>,
-    /// Requests that occupy a place, including those that ended since the queue was last found full.
+    /// Number of requests that occupy a slot, including requests that ended since the queue was last found full.
     in_queue: u32,
-    /// Share of cleaning in the response time of the request whose place the last waiting request took.
+    /// Fraction of cleaning in the response time of the request whose slot the last waiting request took.
     waited_cleaning_fraction: Fraction,
     link_in_ns: u64,
     link_out_ns: u64,
@@ -82,7 +83,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Creates the clock at time 0, with nothing to do.
+    /// Creates the clock of an idle device at time 0.
     pub fn new(host: HostTiming, flash: Flash, journal: Journal) -> Result<Self, ConfigError> {
         host.check()?;
         let flash = flash.recording_cleaning();
@@ -118,19 +119,19 @@ impl Clock {
         })
     }
 
-    /// Returns the time at which the device begins the next request: when the device has taken it and the controller
-    /// has finished with it. Times never decrease. `arrival_ns` has no meaning in a closed loop. [`Clock::serve`]
-    /// must follow.
+    /// Returns the time at which the device begins the next request: when the device has taken the request and the
+    /// controller has processed it. Times never decrease. `arrival_ns` has no meaning in a closed loop.
+    /// [`Clock::serve`] must follow.
     pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
         let begin_ns = match self.host.arrivals {
             Arrivals::Open => self.taken_ns.max(arrival_ns),
             Arrivals::Closed => self.taken_ns,
         };
         let slot_ns = self.wait_for_slot(begin_ns);
-        // In a closed loop a request arrives when there is a place for it.
+        // In a closed loop, a request arrives when the queue has a free slot.
         let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { slot_ns };
         let queue_ns = slot_ns - arrival_ns;
-        // If the place was free already, the wait is that of the requests before this one.
+        // If the slot was already free, this request waited because earlier requests waited.
         let queue_of_which_cleaning_ns = self.waited_cleaning_fraction.of(queue_ns);
         let taken_ns = if op == Op::Write { self.wait_for_buffer(pages, slot_ns) } else { slot_ns };
         let buffer_ns = taken_ns - slot_ns;
@@ -149,12 +150,12 @@ impl Clock {
         now_ns
     }
 
-    /// Returns the time from which the queue has a free place.
+    /// Returns the time from which the queue has a free slot.
     fn wait_for_slot(&mut self, mut now_ns: u64) -> u64 {
         if self.host.link_bytes_per_us.is_some() {
             self.advance(now_ns);
         }
-        // The count of places is updated only when all seem to be taken, and from time to time.
+        // The count of taken slots is updated only when all slots seem to be taken, and from time to time.
         if self.in_queue < self.host.queue_depth.min(MAX_UNCHECKED_SLOTS) {
             return now_ns;
         }
@@ -174,7 +175,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time from which the buffer has room for a write.
+    /// Returns the time from which the buffer has free space for a write.
     fn wait_for_buffer(&mut self, pages: u32, mut now_ns: u64) -> u64 {
         let capacity = u64::from(self.host.write_buffer_pages);
         if capacity == 0 {
@@ -242,7 +243,7 @@ impl Clock {
 
     /// Processes all events until `now_ns`; no request may arrive before `now_ns` afterwards. Appends to `ended` the
     /// numbers and end times of the requests whose ends became known since the last call; such an end may lie in the
-    /// future. Returns the time at which more may become known, if anything is under way.
+    /// future. Returns the time at which more ends may become known, if operations are under way.
     pub fn advance_to(&mut self, now_ns: u64, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.advance(now_ns);
         if let Some(recorded) = &mut self.ended {
@@ -271,8 +272,8 @@ impl Clock {
         }
     }
 
-    /// Serves a request that is this single operation, if its end is known at once and it need not wait for other
-    /// operations.
+    /// Serves a request that consists of this single operation, if the end is known at once and the operation need not
+    /// wait for other operations.
     #[inline]
     fn serve_immediately(&mut self, op: Op, pages: u32, single: &SingleOperation) -> bool {
         let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");
@@ -369,8 +370,8 @@ impl Clock {
         self.flash.submit(tag, now_ns, start_ns, steps, self.host.cleaning == Cleaning::Foreground);
     }
 
-    /// Returns the time at which the device becomes idle before `until_ns`, the arrival of the next request, or
-    /// `None` if it does not. The caller may then let a layer clean and call [`Clock::serve_cleaning`].
+    /// Returns the time at which the device becomes idle before `until_ns`, the arrival of the next request, or `None`
+    /// if the device does not become idle. The caller may then let a layer clean and call [`Clock::serve_cleaning`].
     pub fn idle(&mut self, until_ns: u64) -> Option<u64> {
         while !self.flash.is_settled() && self.flash.next_event_ns().is_some_and(|next_ns| next_ns < until_ns)
         {
@@ -396,7 +397,7 @@ impl Clock {
         self.collect();
     }
 
-    /// Completes everything that was begun, and returns the time of the last end.
+    /// Completes all operations under way, and returns the time of the last end.
     pub fn drain(&mut self) -> u64 {
         self.advance(u64::MAX >> 1);
         self.statistics.end_ns().max(self.flash.last_end_ns())
@@ -422,7 +423,7 @@ impl Clock {
         self.statistics.report(end_ns, dies, channels)
     }
 
-    /// Recomputes the counts that can be recomputed; an error is a defect.
+    /// Recomputes the counts that can be recomputed; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         self.flash.check()
     }

@@ -38,7 +38,7 @@ pub(super) enum Phase {
     Idle,
     /// An operation waits for the channel.
     Channel,
-    /// An operation is in the array, or on its way there, and may be suspended.
+    /// An operation is in the array, or will reach it, and may be suspended.
     Array,
     /// An operation whose end is known is under way; then the die chooses the next one.
     Choosing,
@@ -57,7 +57,7 @@ pub(super) struct Die {
     pub suspended: u32,
     /// Remaining time of the suspended operation, or of the current erase or program since it last began.
     pub left_ns: u64,
-    /// True if a host read came before the current operation reached the array.
+    /// True if a host read arrived before the current operation reached the array.
     pub suspend_requested: bool,
     /// End of the last operation.
     pub free_ns: u64,

@@ -10,11 +10,12 @@ pub(super) struct DieLookup {
     units: Divider,
     /// Units that are programmed together.
     jointly_programmed_units: Divider,
-    /// Flash pages of a block with [`Striping::Drive`]; otherwise 1, because blocks go round the dies.
+    /// Flash pages of a block with [`Striping::Drive`]; otherwise 1, because consecutive blocks go to different dies.
     pages: u32,
     /// Number of entries of `dies`.
     period: Divider,
-    /// Dies in the order in which consecutive blocks go to them, or, with [`Striping::Drive`], consecutive pages.
+    /// Dies in the order in which consecutive blocks or, with [`Striping::Drive`], consecutive pages are assigned to
+    /// them.
     dies: Vec<u32>,
 }
 
@@ -37,8 +38,8 @@ impl DieLookup {
         }
     }
 
-    /// Returns the flash page of unit `page`. The first flag is true if the `units` units from there on lie in this
-    /// flash page, the second if they complete it, so that it is programmed.
+    /// Returns the flash page of unit `page`. The first flag is true if the `units` units from `page` on lie in this
+    /// flash page; the second is true if they complete the flash page, so that it is programmed.
     #[inline]
     pub fn flash_page(&self, page: u32, units: u32) -> (u32, bool, bool) {
         let flash_page = self.units.quotient(page);

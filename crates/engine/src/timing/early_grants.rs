@@ -1,7 +1,7 @@
 //! Channel time that was granted at the current moment.
 
-/// Channel time that was granted early at a certain time to operations done at once. In event order, the grants at
-/// that time come only after the statistics are read.
+/// Channel time granted at the current time to operations that are completed at once. In event order, these grants
+/// would follow only after the statistics are read.
 #[derive(Debug, Default)]
 pub(super) struct EarlyGrants {
     at_ns: u64,

@@ -94,7 +94,7 @@ impl Flash {
 
     fn can_suspend(&self, id: u32) -> bool {
         match self.nodes[id].kind {
-            // A transfer into the page buffer only.
+            // The operation is only a transfer into the page buffer.
             _ if self.nodes[id].array_ns == 0 => false,
             Kind::Erase => self.timing.suspend.erase,
             Kind::Program => self.timing.suspend.program,

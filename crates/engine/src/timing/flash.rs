@@ -12,24 +12,24 @@
 //! At equal times, operations end first, then operations arrive, then dies choose their next operation, and then
 //! transfers begin. An idle die takes an arriving operation at once.
 //!
-//! **Channels** go to the operation that was ready first, and among equals to the one planned first. A transfer also
-//! waits for its die, and does not reserve the channel meanwhile. Therefore a grant is an event of its own for each
-//! operation; a single time until which the channel is taken would not do.
+//! **Channels** go to the operation that was ready first, and among equals to the operation that was planned first. A
+//! transfer also waits for its die, and does not reserve the channel while it waits. Therefore each grant is a separate
+//! event; a single time until which the channel is taken would not be enough.
 //!
 //! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last
 //! unit arrives. A program of earlier units ends with their transfer: they stay in the drive's page buffer, which
 //! survives a power cut only in a drive with capacitors. With `multi_plane`, pages of one step in the same row of the
-//! same die are programmed or read together: each is transferred, the array works once. A block's planes are erased
-//! together. With [`Striping::Drive`](super::Striping), the planes of a die are programmed with the last page of
+//! same die are programmed or read together: each page is transferred, and the array works once. A block's planes are
+//! erased together. With [`Striping::Drive`](super::Striping), the planes of a die are programmed with the last page of
 //! their row, no matter which step that page belongs to.
 //!
-//! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die,
-//! which needs the channel only for its command. Only whole flash pages move like that.
+//! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die, which
+//! needs the channel only for its command. Only whole flash pages are moved in this way.
 //!
 //! **Suspension.** A host read suspends an erase or program that has reached the array (at once, or when its transfer
 //! ends). The die then needs `suspend_ns`, does all waiting host reads, and resumes with the remaining time plus
-//! `resume_ns`. An operation may be suspended any number of times, so that reads in close succession can delay it for
-//! good.
+//! `resume_ns`. An operation may be suspended any number of times, so that a dense sequence of reads can delay it
+//! without limit.
 //!
 //! **Hash engines** take pages in order of arrival.
 //!
@@ -39,23 +39,23 @@
 //!
 //! - Programs of all causes except cleaning wait for the reads and the last hash before them. Host reads wait for the
 //!   last read of the mapping table (cause `Translation`) before them. Reads of spare areas count as reads.
-//! - The read of a page waits for the read of its spare area, if that is the last spare read before it: the spare
-//!   area decides if the page is read.
+//! - The read of a page waits for the read of its spare area, if this was the last read of a spare area before it: the
+//!   spare area decides if the page is read.
 //! - The n-th page that cleaning hashes, or programs without hashing, waits for the n-th page that cleaning read. A
 //!   program takes the pages of the last hash first, and waits for that hash.
-//! - An erase for cleaning waits for everything that cleaning did since its last erase. An erase of a cause other
-//!   than host and cleaning waits for everything that such causes did.
+//! - An erase for cleaning waits for all operations of cleaning since its last erase. An erase of a cause other than
+//!   host and cleaning waits for all operations of such causes.
 //! - A program waits for the erase of its block to end, even if an earlier request issued the erase. If the drive
 //!   erases ahead ([`FlashTiming::erase_ahead`]), the two only contend for their dies.
 //! - With cleaning in the foreground, the host's programs wait for all cleaning before them. With cleaning in the
 //!   background, they only share dies and channels with it.
 //!
-//! - Programs of a block reach each of its dies in page order: a program without dependencies queues behind one that
-//!   has some.
+//! - Programs of a block reach each of its dies in page order: a program without dependencies queues behind a program
+//!   with dependencies.
 //!
 //! A request ends with the last of its operations that are not cleaning.
 //!
-//! An approximation: a read of a page that is still being programmed waits only in its die's queue.
+//! Approximation: a read of a page that is still being programmed waits only in the queue of the page's die.
 
 use super::backlog::Backlog;
 use super::block_erases::BlockErases;
@@ -102,7 +102,7 @@ pub(super) struct ProgramCompletion {
     pub end_ns: u64,
     /// Pages of the host.
     pub pages: u32,
-    /// Share of cleaning in the time since the start of the request.
+    /// Fraction of the time since the start of the request that cleaning caused.
     pub cleaning_fraction: Fraction,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct OpenRequest {
     pub parts: Parts,
 }
 
-/// Times that the dies should have spent, summed over operations.
+/// Expected busy times of the dies, summed over operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OperationTimes {
     pub operations_ns: u64,
@@ -156,7 +156,7 @@ pub struct Flash {
     pub(super) early_grants: EarlyGrants,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Completion>,
-    /// Requests of a single operation that ended: the node, which is kept until it is collected, and its end.
+    /// Ended requests of a single operation: the node, which is kept until it is collected, and the time of its end.
     pub(super) ended_singles: Vec<(u32, u64)>,
     /// Completed host programs, if recorded.
     pub(super) completed_programs: Option<Vec<ProgramCompletion>>,
@@ -215,9 +215,9 @@ impl Flash {
         &self.timing
     }
 
-    /// Submits a request at `now_ns`, not before any earlier request. Its cleaning begins at once, the rest at
-    /// `start_ns`, which is not before `now_ns`. [`Flash::drain_finished`] returns the request under `tag`, even if
-    /// the flash has nothing to do, at the latest after [`Flash::advance`] to its end.
+    /// Submits a request at `now_ns`, not before any earlier request. Its cleaning begins at once, and its other
+    /// operations begin at `start_ns`, which is not before `now_ns`. [`Flash::drain_finished`] returns the request
+    /// under `tag`, even if the request has no flash operations, at the latest after [`Flash::advance`] to its end.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         if let [step] = steps
             && let Some(single) = self.single_operation(now_ns, start_ns, *step)
@@ -372,7 +372,7 @@ impl Flash {
         true
     }
 
-    /// True if the end of everything under way is known.
+    /// True if the ends of all operations under way are known.
     pub fn is_settled(&self) -> bool {
         self.nodes.unfinished == self.ended_singles.len() as u64
     }

@@ -1,4 +1,4 @@
-//! Flash operations that requests cause, in order: the layers append to the journal, the clock reads it.
+//! Flash operations that requests cause, in order: the layers append to the journal, and the clock reads it.
 
 use crate::counters::Cause;
 use crate::units::BlockId;
@@ -127,8 +127,8 @@ impl Journal {
         journal
     }
 
-    /// Switches recording on (the default) or off. Work before the clock starts, such as filling a drive, need not be
-    /// recorded.
+    /// Switches recording on (the default) or off. Operations before the clock starts, such as filling a drive, need
+    /// not be recorded.
     pub fn set_recording(&self, recording: bool) {
         self.0.paused.store(!recording, Ordering::Relaxed);
     }

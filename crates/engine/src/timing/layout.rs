@@ -38,8 +38,8 @@ pub struct Layout {
     pub dies: u32,
     /// Planes in each die.
     pub planes: u32,
-    /// Physical blocks, one a plane, that form one block of the engine: a divisor of [`Layout::planes`] or a multiple
-    /// of it that divides all planes evenly.
+    /// Number of physical blocks, one per plane, that form one block of the engine: a divisor of [`Layout::planes`] or
+    /// a multiple of it that divides all planes evenly.
     pub superblock_blocks: u32,
     /// Mapping units, which are the engine's pages, in a flash page.
     pub units_per_page: u32,

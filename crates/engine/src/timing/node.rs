@@ -52,7 +52,7 @@ pub(super) struct Node {
     pub request: u32,
     /// True if the node is the whole request; `request` is then the request's tag.
     pub is_whole_request: bool,
-    /// Number among all nodes; the lower number goes first among equals.
+    /// Number among all nodes; among equals, the node with the lower number goes first.
     pub number: u64,
     /// Time on the channel.
     pub channel_ns: u64,
@@ -143,8 +143,8 @@ struct Edge {
     next: u32,
 }
 
-/// All unfinished nodes and the edges between them. Freed entries are reused, so that a steady flow allocates
-/// nothing.
+/// All unfinished nodes and the edges between them. Freed entries are reused, so that a steady flow of requests
+/// allocates no memory.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     nodes: Vec<Node>,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Response time of a request in parts, nanoseconds, along the path of the page that ended last.
 ///
-/// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included in
-/// the one before them.
+/// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included
+/// in the preceding field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Wait for a place in the queue, before the device took the request.

@@ -8,7 +8,7 @@ use crate::units::BlockId;
 /// program that waits for reads of cleaning.
 #[derive(Debug)]
 pub(super) struct PendingPrograms {
-    /// Indexed by die; few entries each, because few blocks are open.
+    /// Programs by die; each list is short, because few blocks are open.
     pending: Vec<Vec<(BlockId, u32)>>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct PlannedRequest {
     pub request: u32,
     /// Start of cleaning.
     pub now_ns: u64,
-    /// Start of everything else.
+    /// Start of all other operations.
     pub start_ns: u64,
     /// True if the host's programs wait for the cleaning before them.
     pub foreground: bool,
@@ -33,7 +33,7 @@ struct OpenRead {
     place: FlashLocation,
 }
 
-/// Read of a spare area alone.
+/// Read of a spare area without its page.
 #[derive(Clone, Copy, Debug)]
 struct SpareRead {
     node: u32,
@@ -49,9 +49,9 @@ pub(super) struct Planner {
     /// Number of these nodes that the request waits for.
     pub awaited: u32,
     open_read: Option<OpenRead>,
-    /// Last spare read of the request: it decides if the page is read.
+    /// Last read of a spare area in the request; the read of its page waits for it.
     spare_read: Option<SpareRead>,
-    /// Reads since the last gate, which the request's next program waits for; `read_gate` stands for earlier reads.
+    /// Reads since the last gate, which the request's next program waits for; `read_gate` represents earlier reads.
     reads: Vec<u32>,
     read_gate: u32,
     translation: u32,
@@ -63,7 +63,7 @@ pub(super) struct Planner {
     hashed_pages: u32,
     /// Nodes that the next erase of cleaning waits for.
     since_erase: Vec<u32>,
-    /// Cleaning that the next host program waits for, in the foreground.
+    /// Cleaning operations that the next host program waits for, with cleaning in the foreground.
     since_gate: Vec<u32>,
     cleaning_gate: u32,
     /// Nodes that the next erase of another cause waits for.
@@ -129,7 +129,7 @@ impl Planner {
         id
     }
 
-    /// Returns a node that ends with the last of `all`, which is not empty.
+    /// Returns a node that ends when the last node of `all`, which is not empty, ends.
     fn gate(&mut self, context: &mut PlanContext<'_>, class: Class, all: &[u32]) -> u32 {
         if let [only] = all {
             return *only;
@@ -337,7 +337,7 @@ impl Planner {
         }
     }
 
-    /// Programs the page within its die, if one operation read exactly this page there and nothing else.
+    /// Programs the page within its die (copyback), if one operation read exactly this page on the same plane.
     fn copy_back(
         &mut self,
         context: &mut PlanContext<'_>,
@@ -345,7 +345,7 @@ impl Planner {
         units: u32,
         place: FlashLocation,
     ) -> bool {
-        // A hashed page has left its die.
+        // A page that was hashed has been transferred from its die.
         let Some(&read) = self.cleaning_reads.front().filter(|_| self.hashed_pages == 0) else {
             return false;
         };
@@ -359,7 +359,7 @@ impl Planner {
             return false;
         }
         self.cleaning_reads.drain(..count);
-        // Read and program are one operation now; nodes that wait for the read see it end at once.
+        // Read and program are now one operation; for nodes that wait for the read, the read ends at once.
         context.nodes[read].kind = Kind::Gate;
         let id = self.new_program(context, block, place, Cause::Cleaning);
         context.nodes[id].units = units;
@@ -425,7 +425,7 @@ impl Planner {
         }
         if !ops.is_empty() {
             self.cleaning_hash = self.gate(context, Class::Cleaning, &ops);
-            // Pages that were hashed before and not written were found to be duplicates.
+            // Pages that were hashed earlier and not written turned out to be duplicates.
             self.hashed_pages = pages;
         }
         ops.clear();

@@ -11,7 +11,7 @@ use crate::units::BlockId;
 
 /// [`Nand`] that appends each of its operations to a [`Journal`] for the clock; otherwise it is unchanged.
 ///
-/// Refused operations and failed erases are not recorded.
+/// Rejected operations and failed erases are not recorded.
 pub struct RecordingNand<P> {
     nand: Nand<P>,
     journal: Journal,
@@ -95,7 +95,7 @@ impl<P: Payload> Medium for RecordingNand<P> {
         }
         match pages {
             Pages::Listed(pages) => self.record_reads(block, pages.iter().copied(), cause),
-            // Any pages will do; a block with `count` valid pages has at least that many pages.
+            // The caller does not need particular pages; a block with `count` valid pages has at least that many pages.
             Pages::Counted(count) => self.record_reads(block, 0..count, cause),
         }
         Ok(())

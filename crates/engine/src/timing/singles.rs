@@ -1,4 +1,4 @@
-//! Host requests of a single operation, the common case: they need no planning.
+//! Host requests of a single operation: this common case needs no planning.
 
 use super::block_erases::Dependency;
 use super::channel::{EventKind, key};
@@ -25,8 +25,8 @@ pub(super) struct SingleOperation {
 }
 
 impl Flash {
-    /// Returns the single operation of a request with only this step, after everything before it has happened; `None`
-    /// if it needs planning.
+    /// Returns the single operation of a request with only this step, after processing all earlier events; `None` if
+    /// the request needs planning.
     #[inline]
     pub(super) fn single_operation(
         &mut self,
@@ -130,7 +130,8 @@ impl Flash {
         key(now_ns, EventKind::Transfer, self.nodes.next_number()) < next
     }
 
-    /// Runs a program that is next everywhere: its arrival, its start on the die and the channel's grant in one.
+    /// Runs a program that is next on its die and channel: handles its arrival, its start on the die and the grant of
+    /// the channel at once.
     #[inline]
     fn program_immediately(&mut self, single: &SingleOperation, now_ns: u64) -> (u64, Parts) {
         let &SingleOperation { die: number, channel_ns, array_ns, .. } = single;

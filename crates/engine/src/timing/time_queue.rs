@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Events at known times, none before the last time up to which events were taken.
+/// Events at known times; no event is before the last time up to which events were taken.
 ///
 /// A small set is a sorted queue, because a new entry mostly goes to the end. A large set is a radix heap: an entry's
 /// bucket is the highest bit in which its time differs from the last time. Advancing to a later time empties the
@@ -26,7 +26,7 @@ pub(super) struct TimeQueue<T> {
 const MAX_SMALL: u32 = 64;
 
 impl<T: Copy + Ord> TimeQueue<T> {
-    /// Creates an empty queue for rarely more than `most` entries at a time.
+    /// Creates an empty queue; `most` is the number of entries at a time that is rarely exceeded.
     pub fn new(expected_max: u32) -> Self {
         let buckets = std::array::from_fn(|_| Vec::new());
         let (are_few, small) = (expected_max <= MAX_SMALL, VecDeque::new());

@@ -1,4 +1,4 @@
-//! The first of the dies' next events, per channel and overall.
+//! Tournament tree of the dies' next events: the first event per channel and overall.
 
 use super::channel::NEVER;
 

@@ -1,4 +1,4 @@
-//! Progress of writes, for the flushes that wait for all of them.
+//! Progress of writes, for the flushes that wait for all earlier writes.
 
 use std::collections::VecDeque;
 

@@ -33,7 +33,7 @@ pub trait ValidityKind {
     fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError>;
 }
 
-/// Settings of [`InRam`].
+/// Settings of [`RamValidity`](super::RamValidity).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RamBitmapSettings {}

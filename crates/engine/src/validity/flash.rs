@@ -1,4 +1,4 @@
-//! The flash as seen by a validity store.
+//! Interface of a validity store to the flash.
 
 use super::ValidityPage;
 use crate::layer::LayerError;
@@ -16,8 +16,8 @@ pub trait ValidityFlash {
     /// Returns the page at `at` without counting a read, for checks and for data that a drive has in the spare area.
     fn peek(&self, at: Slot) -> Option<&ValidityPage>;
 
-    /// Prefetches for the page at `at`, which will be read soon. Called for all pages of a query once per step, from
-    /// step 0 on; each step follows one pointer on the way to the page's content.
+    /// Prefetches data of the page at `at`, which will be read soon. Called for all pages of a query once per step,
+    /// from step 0 on; each step follows one pointer on the way to the page's content.
     fn prefetch(&self, at: Slot, step: u32) {
         let _ = (at, step);
     }
@@ -34,7 +34,7 @@ pub trait ValidityFlash {
     /// `change` to them. The page at `from` is discarded next and never read again.
     fn move_words(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64]));
 
-    /// Marks the page as no longer needed. Once all pages of its block are, the block may be erased.
+    /// Marks the page as no longer needed. Once no page of its block is needed, the block may be erased.
     fn discard(&mut self, at: Slot);
 
     /// Returns the sequence number of the next page that is appended by any part of the device; it is the device's
@@ -140,7 +140,7 @@ impl MemoryFlash {
         }
     }
 
-    /// Simulates a scan after a power failure: returns every page in flash; no page counts as discarded any more.
+    /// Simulates a scan after a power failure: returns every page in flash; no page counts as discarded afterwards.
     pub fn scan(&mut self) -> Vec<FoundPage> {
         let mut found = Vec::new();
         for (slot, stored) in (0..).zip(&mut self.slots) {

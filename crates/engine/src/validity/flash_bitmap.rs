@@ -70,8 +70,8 @@ impl FlashBitmap {
         first..first + pages
     }
 
-    /// Sets the bits of a bitmap page to one value, where all these bits are on this page. Returns the new version,
-    /// or `None` if nothing changed.
+    /// Sets bits of a bitmap page, all of which are on this page, to one value. Returns the new version, or `None` if
+    /// no bit changed.
     ///
     /// Only the write can fail, so the words need not be copied: they are moved from the old version after the write.
     fn assign_moving_words(
@@ -97,7 +97,7 @@ impl FlashBitmap {
         Ok(Some(to))
     }
 
-    /// Sets the bits of a bitmap page to one value. Returns the new version, or `None` if nothing changed.
+    /// Sets bits of a bitmap page to one value. Returns the new version, or `None` if no bit changed.
     fn assign_copying_words(
         &self,
         page: usize,

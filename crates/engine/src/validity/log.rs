@@ -5,8 +5,8 @@
 //! RAM contains the number of each block's newest entry. An erase cuts off the block's chain.
 //!
 //! Cleaning takes the oldest page and adds its entries that are still valid again, at the heads of their chains. A
-//! chain that leads to a cleaned page therefore ends there: all entries of that page were either added again, nearer
-//! to the head, or obsolete together with everything before them.
+//! chain that leads to a cleaned page therefore ends there: all entries of that page were either added again, nearer to
+//! the head, or were obsolete, together with all earlier entries of the chain.
 
 use super::flash::newest_by_label;
 use super::log_entries::{LogEntries, LogEntry, NONE};
@@ -34,14 +34,14 @@ pub struct LogConfig {
     pub pages_per_block: u32,
     /// Size of a page in bytes; at least two entries of 12.
     pub page_bytes: u32,
-    /// Capacity of the log in entries (X); at least the entries of two pages. A log whose entries are all valid grows
-    /// beyond it.
+    /// Capacity of the log in entries (X); at least the entries of two pages. A log whose entries are all valid exceeds
+    /// this capacity.
     pub entries: u64,
 }
 
 impl LogConfig {
-    /// Returns the settings of GeckoFTL, Appendix E: a capacity of twice the pages that can be invalid. `spare_pages`
-    /// is the number of the device's pages minus that of the logical pages.
+    /// Returns the settings of GeckoFTL, Appendix E: the capacity is twice the number of pages that can be invalid.
+    /// `spare_pages` is the number of the device's pages minus that of the logical pages.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32, spare_pages: u64) -> Self {
         let entries = (2 * spare_pages).max(u64::from(2 * (page_bytes / ENTRY_BYTES)));
         LogConfig { blocks, pages_per_block, page_bytes, entries }
@@ -91,13 +91,13 @@ pub struct ValidityLog {
     heads: Vec<u64>,
     /// Time of each block's last erase: entries that are not newer are obsolete.
     erase_times: Vec<u64>,
-    /// Entries not yet written. The number of the first one is the number of the next page times V.
+    /// Entries not yet written. The number of the first entry is the number of the next page times V.
     buffer: Vec<LogEntry>,
     /// Pages of the log, starting with page number `oldest`.
     pages: VecDeque<LogPageRef>,
     oldest: u32,
-    /// Cleaned pages whose entries are not all in flash again yet: they are needed after a power loss. The newest is
-    /// the page before `oldest`.
+    /// Cleaned pages whose entries are not all in flash again yet: they are needed after a power loss. The newest of
+    /// these pages is the page before `oldest`.
     cleaned: VecDeque<Slot>,
     durable_until: u64,
 }
@@ -190,7 +190,7 @@ impl ValidityLog {
         self.buffer.len() as u32 == self.config.page_entries()
     }
 
-    /// Adds an entry; there must be room.
+    /// Adds an entry; the buffer must not be full.
     fn push(&mut self, page: Slot, time: u64) {
         let number = self.first_entry_of(self.next_page()) + self.buffer.len() as u64;
         let block = self.block(page).index();
@@ -198,8 +198,8 @@ impl ValidityLog {
         self.buffer.push(LogEntry { page, time, previous });
     }
 
-    /// Writes the buffer, because it is full or is being saved. `call_time` is the time at which the current call began;
-    /// the report of this call is not in the buffer yet.
+    /// Writes the buffer, because it is full or is being saved. `call_time` is the time at which the current call
+    /// began; the report of this call is not in the buffer yet.
     fn flush(&mut self, call_time: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let number = self.next_page();
         let entries = LogEntries::new(self.first_entry_of(number), &self.buffer);
@@ -215,7 +215,7 @@ impl ValidityLog {
     /// Adds the entries of the oldest pages that are still valid again, if the log is too long.
     fn clean(&mut self, call_time: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         for _ in 0..PAGES_PER_CLEANING {
-            // The page just written is never cleaned: it makes the cleaned ones unnecessary.
+            // The page just written is never cleaned: it makes the cleaned pages unnecessary.
             if self.pages.len() < 2 || self.first_entry_of(self.pages.len() as u32) <= self.config.entries {
                 break;
             }
@@ -393,7 +393,7 @@ impl PageValidity for ValidityLog {
             return Ok(());
         }
         self.flush(flash.now(), flash)?;
-        // A page that is not full takes the room of a full one, so a log that is saved repeatedly must be cleaned.
+        // A page that is not full takes the space of a full page, so a log that is saved repeatedly must be cleaned.
         self.clean(flash.now(), flash)
     }
 
@@ -413,7 +413,8 @@ impl PageValidity for ValidityLog {
     }
 
     fn max_appended_pages(&self) -> u64 {
-        // The buffer, and the entries added by cleaning, which need not fill whole pages.
+        // One page is for the buffer, and the other pages are for the entries added by cleaning, which need not fill
+        // whole pages.
         1 + u64::from(PAGES_PER_CLEANING)
     }
 

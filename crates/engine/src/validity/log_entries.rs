@@ -19,10 +19,10 @@ pub struct LogEntry {
     pub previous: u64,
 }
 
-/// Number that stands for no entry.
+/// Number that means "no entry".
 pub(super) const NONE: u64 = u64::MAX;
 
-/// An entry in packed form. Without padding, which would add a sixth.
+/// An entry in packed form. It has no padding, which would add a sixth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, packed(2))]
 struct PackedEntry {

@@ -67,7 +67,7 @@ pub struct ImagePage {
 pub struct LogPage {
     /// Number of the page, counted since the log began.
     pub number: u32,
-    /// Number of the oldest page that is still needed once this one is written.
+    /// Number of the oldest page that is still needed once this page is written.
     pub oldest: u32,
     /// Sequence number up to which this page and those before it contain all reports; unchanged in copies.
     pub written: u64,

@@ -8,7 +8,7 @@ use crate::units::{BlockId, Slot};
 /// The page-validity bitmap of DFTL and LazyFTL: no flash traffic, but 64 MB of RAM for a drive of 2 TB.
 ///
 /// At a power failure, a battery lets DFTL write the bitmap to flash ([`PageValidity::save`],
-/// [`InRam::recover_image`]). LazyFTL has no battery and rebuilds the bitmap from the translation table.
+/// [`RamValidity::recover_image`]). LazyFTL has no battery and rebuilds the bitmap from the translation table.
 #[derive(Clone, Debug)]
 pub struct RamValidity {
     valid: RamBitmap,
@@ -29,7 +29,7 @@ impl RamValidity {
     /// Reads the newest complete image of the bitmap and discards all other pages. Returns `None` if there is no
     /// image.
     ///
-    /// The image is only correct if nothing happened after it was saved, which only a drive with a battery can
+    /// The image is only correct if no operation followed after it was saved, which only a drive with a battery can
     /// guarantee.
     pub fn recover_image(
         blocks: u32,

@@ -3,11 +3,11 @@
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, StreamId};
 
-/// Added to the count of a block that is not a candidate, so that the block loses every comparison and the search for
-/// a victim needs no second test.
+/// Number added to the valid pages of a block that is not a candidate, so that the block loses every comparison and the
+/// search for a victim needs no second test.
 const NOT_CANDIDATE: u32 = 1 << 31;
 
-/// Optional block data that a policy uses; unused data are not stored.
+/// Optional block data that a policy uses; data that the policy does not use is not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Time at which each block was closed.
@@ -108,8 +108,8 @@ impl Blocks {
         self.now
     }
 
-    /// Returns the key for finding the block with the fewest valid pages: the valid pages of a candidate, and for any
-    /// other block a number above that of every candidate.
+    /// Returns the sort key of the block in a search for the fewest valid pages: for a candidate, its number of valid
+    /// pages; for any other block, a number above that of every candidate.
     #[inline(always)]
     pub fn score(&self, block: BlockId) -> u32 {
         self.counts[block.index()]
@@ -172,7 +172,7 @@ impl Blocks {
         self.counts.iter().enumerate().filter(candidate).map(|(block, _)| BlockId(block as u32))
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len() + self.streams.len()
     }
@@ -184,7 +184,7 @@ impl Blocks {
     }
 
     /// Opens the erased block. All its pages count as valid until they are invalidated, so that a page that is
-    /// overwritten while its block is open costs a single decrement, like any other.
+    /// overwritten while its block is open costs a single decrement, like any other page.
     pub(crate) fn open(&mut self, block: BlockId) {
         self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
     }
@@ -240,7 +240,8 @@ impl Blocks {
         self.now = now;
     }
 
-    /// Makes a row of such a table show `block` of the full table, as a candidate with `valid` valid pages.
+    /// In a table that shows only some of the blocks, makes a row show `block` of the full table, as a candidate with
+    /// `valid` valid pages.
     pub(crate) fn set_row(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
         self.counts[row.index()] = valid;
         self.candidates += 1;
@@ -265,7 +266,7 @@ impl Blocks {
         self.streams.resize(new_len(self.streams.len()), StreamId(0));
     }
 
-    /// Makes a row that was taken show nothing.
+    /// Empties a row that was taken.
     pub(crate) fn clear_row(&mut self, row: BlockId) {
         self.counts[row.index()] = NOT_CANDIDATE;
     }

@@ -1,4 +1,4 @@
-//! Victim policy that also prefers to empty the blocks of the layer below.
+//! Victim policy that prefers blocks whose erase also empties blocks of the layer below.
 
 use super::{Blocks, LowerLayerView, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -51,11 +51,11 @@ impl VictimKind for Config {
     }
 }
 
-/// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page, `(valid share +
-/// weight * share left valid below) / (1 - valid share)`; among equals the first. A block without invalid pages gains
-/// nothing, even if it empties blocks below, and is taken only if all drawn blocks are such.
+/// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page,
+/// `(valid share + weight * share left valid below) / (1 - valid share)`; among equals the first. A block without
+/// invalid pages gains no page, even if it empties blocks below, and is taken only if no drawn block has invalid pages.
 ///
-/// On flash, where no pages are left below, it is `d_choices`.
+/// On flash, which has no layer below, the policy equals `d_choices`.
 pub struct Completing {
     config: Config,
     random: Random,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::seed::Seed;
 
-    /// Share left valid below, by block.
+    /// Fraction of pages left valid below, by block.
     struct LeftValid(Vec<f64>);
 
     impl LowerLayerView for LeftValid {

@@ -50,17 +50,18 @@ impl VictimKind for Config {
 pub struct DChoices {
     choices: u32,
     random: Random,
-    /// Draws for the next selection and the one after it; empty before the first.
+    /// Draws for the next two selections; empty before the first selection.
     drawn: [Vec<BlockId>; 2],
     /// Index of the draws for the next selection.
     next: usize,
 }
 
 impl DChoices {
-    /// Returns the first of `drawn` with the fewest valid pages, if `drawn` contains a candidate.
+    /// Returns the first block in `drawn` with the fewest valid pages, if `drawn` contains a candidate.
     #[inline]
     fn fewest(drawn: &[BlockId], blocks: &Blocks) -> Option<BlockId> {
-        // Minimum of score and position in one key: avoids a branch on the score, which would be unpredictable.
+        // Score and position form one key, whose minimum is found without a branch on the score, which would be
+        // unpredictable.
         let key = |(at, &block): (usize, &BlockId)| u64::from(blocks.score(block)) << 32 | at as u64;
         let lowest = drawn.iter().enumerate().map(key).fold(u64::MAX, u64::min);
         Blocks::is_candidate_score((lowest >> 32) as u32).then(|| drawn[lowest as u32 as usize])

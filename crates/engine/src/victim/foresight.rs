@@ -78,19 +78,19 @@ fn cube(valid: u32, pages_per_block: u32) -> f64 {
 
 /// Minimises `u / ((1 - u) t^(2/3))`, compared by its third power.
 ///
-/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is
-/// written: from then on the block can be erased without moves. Until then its invalid pages wait, and `u` is the
-/// cost of reclaiming them now. With `t` itself, blocks are cleaned too early. Of the powers 1/2, 2/3 and 1, tried
-/// with uniform, hot/cold and Zipf writes, 2/3 was the best or next to it everywhere. A block without valid pages
-/// costs nothing; a block full of valid pages is the last choice.
+/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is written:
+/// from then on the block can be erased without moves. Until then its invalid pages take space, and `u` is the cost of
+/// reclaiming this space now. With `t` itself, blocks are cleaned too early. Experiments compared the powers 1/2, 2/3
+/// and 1 with uniform, hot/cold and Zipf writes: 2/3 was always the best or second best. A block without valid pages
+/// has cost 0; a block full of valid pages is the last choice.
 pub struct ForesightPolicy {
     foresight: Foresight,
     look_ahead_pages: u64,
-    /// For each block, the write that invalidates the last of its pages.
+    /// For each block, number of the write that invalidates its last valid page.
     last_invalidations: Vec<u64>,
     /// [`cube`] for each number of valid pages.
     cubes: Vec<f64>,
-    /// All candidates in order, if the best of all is needed.
+    /// All candidates in order, if the policy needs the best of all candidates.
     ranking: Option<Ranking>,
     search: CostSearch,
 }
@@ -98,7 +98,8 @@ pub struct ForesightPolicy {
 /// Candidates by their number of valid pages; for each number, the block whose last page is invalidated latest comes
 /// first, because it is the cheapest.
 ///
-/// A block that loses a page is added to the heap of the lower number; its old entry stays and becomes stale.
+/// A block in which a page is invalidated is added to the heap of the lower number; its old entry stays and becomes
+/// stale.
 struct Ranking {
     by_valid: Vec<BinaryHeap<(u64, Reverse<BlockId>)>>,
     /// Number of entries, including stale ones.

@@ -1,4 +1,4 @@
-//! Victim policy that takes the block with the fewest valid pages of all.
+//! Victim policy that takes the block with the fewest valid pages.
 
 use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -37,8 +37,8 @@ impl VictimKind for Config {
 /// Only blocks with at most `limit` valid pages are watched: each watched block is on the stack of its count. A block
 /// that drops to a lower count is pushed again; its old entry stays and becomes stale. This avoids the linked lists
 /// (and their cache misses) of the textbook structure. When all stacks are empty, one scan sets the limit so that at
-/// least `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates is watched. The next scan comes only after all of these are gone, hence
-/// the constant amortised cost.
+/// least `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates is watched. The next scan follows only after all watched
+/// blocks have been taken, hence the constant amortised cost.
 ///
 /// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
 /// scan is unknown: these blocks come after all other blocks, with the highest number first.
@@ -50,10 +50,10 @@ pub struct Greedy {
     /// Entries on all stacks, including stale ones.
     entries: usize,
     stacks: Vec<Vec<BlockId>>,
-    /// Watched blocks that reached a count and must still be pushed on its stack.
+    /// Watched blocks, each with a count that the block has reached and on whose stack it must still be pushed.
     ///
-    /// A branch on whether a block is watched is unpredictable and would cost more than all other work. Therefore
-    /// every block that loses a page is written here, and the length increases only for watched blocks.
+    /// A branch on whether a block is watched is unpredictable and would cost more than all other work. Therefore every
+    /// block in which a page is invalidated is written here, and the length increases only for watched blocks.
     pending: Vec<(BlockId, u32)>,
     pending_len: usize,
 }
@@ -105,7 +105,8 @@ impl Greedy {
         None
     }
 
-    /// Sets the limit to the count below which `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates lies, and watches these.
+    /// Sets the limit to the count below which `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates lies, and watches
+    /// these candidates.
     #[cold]
     fn rescan(&mut self, blocks: &Blocks) {
         let mut histogram = vec![0usize; self.stacks.len()];

@@ -58,23 +58,23 @@ impl VictimKind for Config {
     }
 }
 
-/// Numbers of choices that are tried, each 20 % to 100 % more than the one before.
+/// Numbers of choices that the policy may use, each 20 % to 100 % above the previous one.
 const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 /// Minimum number of victims per epoch.
 const MIN_EPOCH_VICTIMS: u64 = 64;
 
-/// Minimum number of comparisons before a decision, and number after which the other neighbour is tried.
+/// Minimum number of comparisons before a decision, and number of comparisons after which the other neighbour is tried.
 const MIN_PAIRS: usize = 2;
 const MAX_PAIRS: usize = 4;
 
 /// Draws like [`super::d_choices`], alternating by epoch between two neighbours of the ladder, on the whole drive.
 ///
-/// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the load
-/// that are steady over three epochs. Nothing is recorded in the first half of an epoch: more choices find emptier
-/// victims at first, even if later victims cost more. Trials of two numbers at a time, each on half of the blocks, were
-/// rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other half, so that
-/// the smaller number always looks better.
+/// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the
+/// workload that are linear over three epochs. Nothing is recorded in the first half of an epoch: more choices find
+/// emptier victims at first, even if later victims cost more. Trials of two numbers at a time, each on half of the
+/// blocks, were rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other
+/// half, so that the smaller number always looks better.
 pub struct LearntChoices {
     trial: Trial,
     random: Random,
@@ -113,7 +113,7 @@ struct Trial {
     trial: usize,
     /// True if the current epoch uses the number on trial.
     is_trial_epoch: bool,
-    /// Victims so far in this epoch, and of a whole epoch.
+    /// Number of victims so far in this epoch, and number of victims per epoch.
     victims: u64,
     epoch: u64,
     confidence: f64,
@@ -121,7 +121,7 @@ struct Trial {
     /// Last epoch of the base, and the epoch of the trial after it.
     base_before: Option<EpochStats>,
     trial_stats: Option<EpochStats>,
-    /// Differences of the trial's mean valid pages from the base's, each with the square of its standard error.
+    /// Differences of mean valid pages between the trial and the base, each with the square of its standard error.
     pairs: Vec<(f64, f64)>,
 }
 
@@ -186,7 +186,7 @@ impl Trial {
         let mean = self.pairs.iter().map(|(difference, _)| difference).sum::<f64>() / count;
         let spread: f64 = self.pairs.iter().map(|(difference, _)| (difference - mean).powi(2)).sum();
         let within_epochs: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
-        // The larger of the spread between pairs and of the spread within epochs.
+        // The error is the larger of the spread between pairs and the spread within epochs.
         let error = (within_epochs.max(spread / (count - 1.0)) / count).sqrt();
         let is_significant = mean.abs() > self.confidence * error;
         if is_significant && mean < 0.0 {

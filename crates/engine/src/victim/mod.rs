@@ -52,7 +52,7 @@ pub trait VictimPolicy: Send {
     }
 
     /// Notifies the policy that `pages` were programmed in `block` from its page `first`, before host write
-    /// [`Blocks::now`] was done. Called only if the policy [`Needs`] it.
+    /// [`Blocks::now`] was done. Called only if [`Needs::programs`] is set.
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
         let _ = (block, first, pages, cause, blocks);
     }
@@ -63,7 +63,7 @@ pub trait VictimPolicy: Send {
         let _ = block;
     }
 
-    /// Selects the victim among the candidates; called only if there is one.
+    /// Selects the victim among the candidates; called only if there is a candidate.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
     /// Selects the victim with knowledge of the layer below; most policies only use their own blocks.
@@ -94,8 +94,8 @@ pub trait VictimPolicy: Send {
 
 /// Queries of a policy to the layer below.
 pub trait LowerLayerView {
-    /// Returns the share of valid pages, 0 to 1, in the blocks below that hold pages of `block`, if `block` were
-    /// erased now.
+    /// Returns the fraction of pages, 0 to 1, that would stay valid in the blocks below that hold pages of `block` if
+    /// `block` were erased now.
     fn left_valid(&self, block: BlockId) -> f64;
 }
 
@@ -146,7 +146,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Properties of a policy that only looks at valid pages and keeps nothing.
+    /// Properties of a policy that only uses the numbers of valid pages and has no state.
     pub const NONE: Properties =
         Properties { draws_random: false, keeps_lists: false, looks_below: false, needs: Needs::NONE };
 }
@@ -159,7 +159,7 @@ pub trait VictimKind {
     const PROPERTIES: Properties;
     /// Type of the policy.
     type Policy: VictimPolicy + 'static;
-    /// Builds the policy for a store of the given size; the error names the setting that does not fit.
+    /// Builds the policy for a store of the given size; an error names the invalid setting.
     fn build(&self, size: &StoreSize) -> Result<Self::Policy, ConfigError>;
     /// Builds the policy for a workload with known future writes.
     fn build_with_foresight(
@@ -170,7 +170,7 @@ pub trait VictimKind {
         let _ = foresight;
         self.build(size)
     }
-    /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
+    /// Returns the look-ahead in host writes for a store of this size; `None` for policies without look-ahead.
     fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
@@ -219,7 +219,7 @@ macro_rules! victim_table {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build_with_foresight(size, foresight)?)),)* }
             }
 
-            /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
+            /// Returns the look-ahead in host writes for a store of this size; `None` for policies without look-ahead.
             pub fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
                 match self { $(Self::$Variant(config) => config.look_ahead_pages(size),)* }
             }

@@ -30,8 +30,9 @@ impl VictimKind for Config {
 
 /// Draws blocks until one has at least one invalid page.
 ///
-/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, where `m_j` is the share of blocks with `j` valid
-/// pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is taken.
+/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, otherwise 0, where `m_j` is the share of blocks with `j`
+/// valid pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is
+/// taken.
 pub struct RandomNotFull {
     random: Random,
 }

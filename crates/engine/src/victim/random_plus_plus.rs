@@ -30,11 +30,11 @@ impl VictimKind for Config {
 
 /// Draws blocks until one has fewer than `b * rho` valid pages.
 ///
-/// `b` is [`Blocks::pages_per_block`] and `rho` the utilisation, logical over physical pages. Thus `b * rho =
-/// logical_pages / blocks`, the mean number of valid pages once every logical page was written. In the mean field,
-/// `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, else 0, where `m_j` is the share of blocks with `j`
-/// valid pages. The comparison is strict, which matters if `b * rho` is a whole number. If no candidate is below the
-/// average, any candidate is taken.
+/// `b` is [`Blocks::pages_per_block`] and `rho` the utilisation, logical over physical pages. Thus
+/// `b * rho = logical_pages / blocks`, the mean number of valid pages once every logical page was written. In the mean
+/// field, `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, otherwise 0, where `m_j` is the share of
+/// blocks with `j` valid pages. The comparison is strict, which matters if `b * rho` is a whole number. If no candidate
+/// is below the average, any candidate is taken.
 pub struct RandomPlusPlus {
     random: Random,
 }

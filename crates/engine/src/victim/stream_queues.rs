@@ -29,10 +29,10 @@ impl VictimKind for Config {
 
 /// A queue of closed blocks for each stream.
 ///
-/// If the placement has targets ([`Blocks::targets`]), the victim is the oldest block of the first stream that exceeds
-/// its target. If no stream exceeds its target, the victim is the block with the fewest valid pages of the other
-/// streams, which share the remaining blocks. Without targets, the victim is the block with the fewest valid pages
-/// among the oldest blocks of each stream. If such a victim has no invalid page, the block with the fewest valid
+/// If the placement has targets ([`Blocks::target_blocks`]), the victim is the oldest block of the first stream that
+/// exceeds its target. If no stream exceeds its target, the victim is the block with the fewest valid pages of the
+/// other streams, which share the remaining blocks. Without targets, the victim is the block with the fewest valid
+/// pages among the oldest blocks of each stream. If such a victim has no invalid page, the block with the fewest valid
 /// pages of all is taken instead. Among equals, the lower stream wins.
 ///
 /// The paper's groups are streams. Its last group, which is not a queue in the authors' code either, corresponds to

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bytes of an erase count (paper, App. D).
 const COUNT_BYTES: u64 = 2;
 
-/// Number of erased blocks that are compared, those erased first. Cleaning keeps fewer erased blocks; only a new
-/// device has more, all equally worn.
+/// Maximum number of erased blocks that are compared, beginning with the block erased first. Cleaning keeps fewer
+/// erased blocks; only a new device has more, all equally worn.
 const MAX_COMPARED: usize = 256;
 
 /// Erase counts of the erased blocks. Unlisted blocks were never erased.

@@ -1,13 +1,13 @@
 //! Wear levelling policies: selection of blocks to empty, and of the erased block to open next.
 //!
-//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large
-//! Flash Devices", SIGMOD 2016.
+//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very
+//! Large Flash Devices", SIGMOD 2016.
 //!
 //! A device keeps no erase counts in RAM: a block's wear is in its spare area, and must be read from there. A policy
 //! selects blocks; the engine moves their pages.
 //!
-//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that implements
-//! [`WearLevelling`], and add its line to the table at the end of this file.
+//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that
+//! implements [`WearLevelling`], and add its line to the table at the end of this file.
 
 mod erased_blocks;
 mod none;
@@ -76,12 +76,13 @@ pub trait WearLevelling: Send {
     /// [`WearLevelling::uses_erase_counts`]). Returns the erase timestamp for its spare area.
     fn erased(&mut self, block: BlockId, erases: u32) -> u32;
 
-    /// Passes all blocks that are not bad, as found by recovery, which reads a spare area of each anyway.
+    /// Notifies the policy of all blocks that are not bad, as found by recovery, which reads a spare area of each block
+    /// anyway.
     fn recover(&mut self, found: &[RecoveredBlock]) {
         let _ = found;
     }
 
-    /// Returns the RAM in the device.
+    /// Returns the RAM that the policy needs in the device.
     fn ram(&self) -> Vec<RamPart>;
 
     /// Returns event counts, by name.
@@ -94,7 +95,7 @@ pub trait WearLevelling: Send {
 pub trait WearKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// Builds the policy for a store of the given size; `None` without wear levelling, which costs nothing.
+    /// Builds the policy for a store of the given size; `None` without wear levelling, which has no cost.
     fn build(&self, size: &StoreSize) -> Result<Option<Box<dyn WearLevelling>>, ConfigError>;
 }
 

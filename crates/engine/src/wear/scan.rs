@@ -63,10 +63,10 @@ impl WearKind for Config {
 }
 
 /// Static wear levelling by a scan: for every page programmed, the spare area of the next block is read. Blocks are
-/// compared with the statistics of the previous scan, so that no block is moved during the first.
+/// compared with the statistics of the previous scan, so that no block is moved during the first scan.
 ///
-/// Dynamic wear levelling among the erased blocks. The paper compares a page's update timestamp with the average.
-/// Here host pages are hot and moved pages are cold: cleaning can tell this without a timestamp.
+/// Dynamic wear levelling selects among the erased blocks. The paper compares a page's update timestamp with the
+/// average. Here host pages are hot and moved pages are cold, which needs no timestamp.
 pub struct Scan {
     config: Config,
     blocks: u32,

@@ -136,7 +136,7 @@ struct Naive {
     logs: BTreeMap<u32, (Vec<u32>, u64)>,
     /// Shared log blocks by number, and their pages.
     shared_blocks: VecDeque<(u64, Vec<u32>)>,
-    /// The shared log block of each page whose newest copy is in one.
+    /// The shared log block of each page whose newest copy is in a shared log block.
     newest: BTreeMap<u32, u64>,
     merges: [u64; 3],
     host_writes: u64,
@@ -303,7 +303,7 @@ fn trim_of_a_logical_block_frees_its_blocks() {
         ftl.trim(&(0..size).map(Lpn).collect::<Vec<_>>()).unwrap();
         ftl.check().unwrap();
         let report = report(&ftl);
-        // Its data block, and the log block of the two pages.
+        // The reads cover the data block and the log block of the two pages.
         assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Erase), 2, "{kind:?}");
         assert_eq!(report.mapped_pages, (blocks - 1) * size);
         let mut read = Vec::new();

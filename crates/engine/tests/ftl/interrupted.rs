@@ -13,8 +13,8 @@ use wearwell_engine::timing::Journal;
 const BLOCKS: u32 = 30;
 const LOGICAL_PAGES: u32 = 80;
 
-/// Runs random writes and trims, with these cuts, on the drive that `make_drive` derives from an FTL. Returns the number of
-/// cuts, or the error.
+/// Runs random writes and trims, with these cuts, on the drive that `make_drive` derives from an FTL. Returns the
+/// number of cuts, or the error.
 fn run_with_cuts<F>(make_drive: fn(HybridFtl<Chips>) -> F, cuts: CutTimes) -> Result<u64, LayerError>
 where
     F: Layer<ContentId> + Restart<Flash = Chips, Settings = HybridSettings>,

@@ -190,7 +190,8 @@ fn cleaning_finds_unreported_invalid_pages() {
     rig.verify();
 }
 
-/// With all four stores, the traffic of user pages and of the table is equal; only the stores' own writes differ.
+/// With all four validity stores, the traffic of user pages and of the table is equal; only the pages written by the
+/// stores differ.
 #[test]
 fn validity_stores_differ_only_in_their_own_traffic() {
     let traffic = |validity: Value| {
@@ -340,7 +341,7 @@ mod counters {
         let cleaned = |counters: BlockCounters| {
             let mut settings = settings_with(counters, "gecko", "greedy");
             settings.config.logical_pages = blocks * PAGES_PER_BLOCK * 7 / 10;
-            // Makes blocks of metadata rare.
+            // These settings make metadata blocks rare.
             settings.config.page_bytes = 4096;
             let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, 4096);
             let flash = Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area();

@@ -63,7 +63,7 @@ impl PlainGecko {
         self.flush_if_full();
     }
 
-    /// Algorithm 3. Below the oldest run, a flag has nothing to void, and an empty entry nothing to hide.
+    /// Algorithm 3. In the oldest run, erase flags and empty entries have no effect and are dropped.
     fn merge(&self, newer: &[(u64, Entry)], older: &[(u64, Entry)], is_oldest: bool) -> Vec<(u64, Entry)> {
         let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
         for &(key, entry) in newer {
@@ -97,7 +97,7 @@ impl PlainGecko {
     }
 
     /// Merges a full buffer with the runs of its level, and so on. In a cascade of merges, either the final merge is
-    /// foreseen (appendix A), or each intermediate result is written and read again.
+    /// planned in advance (appendix A), or each intermediate result is written and read again.
     fn flush_if_full(&mut self) {
         if self.buffer.len() < self.config.page_entries() as usize {
             return;

@@ -1,4 +1,4 @@
-//! A group of pages survives a power cut completely or not at all, wherever the cut happens.
+//! All or none of the pages of a group survive a power cut at any moment.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::rig::{Setup, Stamp};
@@ -15,7 +15,8 @@ use wearwell_engine::nand::Nand;
 
 type Page = Bytes<8>;
 
-/// Flash whose power fails after a number of pages: the current run is cut there, and every later operation fails.
+/// Flash whose power fails after a number of pages: the current run is interrupted there, and every later operation
+/// fails.
 struct FailingFlash {
     nand: Nand<Page>,
     pages_left: Option<usize>,
@@ -50,7 +51,7 @@ impl Medium for FailingFlash {
             return self.nand.program(block, page, run);
         }
         if written > 0 {
-            // The written pages of a cut group must not look complete.
+            // The written pages of an interrupted group must not look complete.
             let group = if run.group == Group::None { Group::None } else { Group::Continues };
             let owners = run.owners.map(|owners| &owners[..written]);
             self.nand.program(block, page, Run { owners, data: &run.data[..written], group, ..run })?;
@@ -148,8 +149,8 @@ fn rebuild(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     found
 }
 
-/// Returns the contents before and after a group of `pages`, and those found after a cut `cut` pages into it; `None`
-/// if the cut came later.
+/// Returns the contents before and after a group of `pages`, and the contents found after a power cut when `cut` pages
+/// of the group were written; `None` if the cut came later.
 fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<[BTreeMap<Lpn, Page>; 3]> {
     let medium = FailingFlash { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
     let mut store = setup.engine_on(medium).expect("a setup within the documented limits");

@@ -6,13 +6,13 @@
 use wearwell_theory::closed_forms as library;
 use wearwell_theory::{Classes, Drive};
 
-/// Random victims: a victim holds the mean share of valid pages, so WA = 1 / (1 - rho) for any block size. Van Houdt,
-/// SIGMETRICS 2013.
+/// Random victims: a victim holds the mean fraction of valid pages, so WA = 1 / (1 - rho) for any block size. Van
+/// Houdt, SIGMETRICS 2013.
 pub fn random(load: f64) -> f64 {
     1.0 / (1.0 - load)
 }
 
-/// Cyclic cleaning. Let x be the share of invalid pages in victims; then WA = 1 / x, and a round of the device takes
+/// Cyclic cleaning. Let x be the fraction of invalid pages in victims; then WA = 1 / x, and a round of the device takes
 /// b N x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
 /// rho). Robinson (1996); Menon (HPDC 1995).
 pub fn fifo(load: f64) -> f64 {
@@ -25,15 +25,15 @@ pub fn fifo(load: f64) -> f64 {
 
 /// Exactly greedy cleaning of blocks of finite size.
 ///
-/// Let x be the mean number of valid pages in victims, j = ceil(x) and E = b - x. A block with k valid pages loses
-/// one of them after b rho N / (k E) victims. Before blocks are taken, they pass through the levels b, b - 1, .. j +
-/// 1, and a share j - x of them also through level j. Therefore N = (b rho N / E) (1/b + .. + 1/(j+1) + (j - x)/j),
-/// which is linear in x for each j. This is the balance as in Desnoyers, ACM TOS 10(2), 2014, sec. 4, without its
-/// smoothing over j.
+/// Let x be the mean number of valid pages in victims, j = ceil(x) and E = b - x. In a block with k valid pages, one
+/// page is invalidated after b rho N / (k E) victims. Before blocks are taken, they pass through the levels b, b - 1,
+/// .. j + 1, and a fraction j - x of them also through level j. Therefore N = (b rho N / E) (1/b + .. + 1/(j+1) + (j -
+/// x)/j), which is linear in x for each j. This is the balance as in Desnoyers, ACM TOS 10(2), 2014, sec. 4, without
+/// its smoothing over j.
 pub fn greedy(load: f64, pages: u32) -> f64 {
     let b = f64::from(pages);
     let valid = b * load;
-    // At j = b the balance has the solution x = b for any load: nothing is written, nothing gained.
+    // At j = b the balance has the solution x = b for any load, in which no page is written and no page is gained.
     let mut above = 1.0 / b;
     for j in (1..pages).rev().map(f64::from) {
         let x = (b - valid * (above + 1.0)) / (1.0 - valid / j);

@@ -1,4 +1,4 @@
-//! Deduplication: each page reads back its last write after any merges.
+//! Deduplication: after any merges, each page reads as last written.
 
 mod figures;
 

@@ -1,4 +1,4 @@
-//! Coordination of cleaning across layers: waiting for the log above, and victims that empty blocks below.
+//! Coordination of cleaning across layers: deferral for the log above, and victims that empty blocks below.
 
 use crate::naive::cases::ops;
 use crate::naive::observe::{observe, reports};
@@ -10,8 +10,8 @@ use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::Nand;
 
-/// Returns the valid pages in the blocks that hold any of these pages, without these pages, recounted from the
-/// directory.
+/// Returns the number of valid pages in the blocks that hold any of these pages, except for these pages, recounted from
+/// the directory.
 fn recount_left_valid(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
     let blocks: Vec<BlockId> = (0..store.blocks().len())
         .map(BlockId)
@@ -86,7 +86,8 @@ fn write_blocks(store: &mut Engine<Nand<()>>, blocks: u32) {
     }
 }
 
-/// 24 blocks, 16 of them full: 8 erased. Four more filled blocks reach the low mark, seven the deferred one.
+/// Of 24 blocks, 16 are full and 8 erased. After four more filled blocks, the pool is at the low watermark; after
+/// seven, at the deferred one.
 #[test]
 fn waiting_store_cleans_from_the_deferred_mark_on() {
     for (deferred, blocks, cleans) in
@@ -114,7 +115,7 @@ fn waiting_ends_with_the_last_log_above() {
     store.check().unwrap();
 }
 
-/// A store that never had to wait behaves like one without the setting.
+/// A store that never had to defer cleaning behaves like a store without the setting.
 #[test]
 fn unused_deferred_mark_changes_nothing() {
     let stores = [None, Some(2)].map(|deferred| {

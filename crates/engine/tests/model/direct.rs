@@ -1,4 +1,4 @@
-//! Layers without a log of their own: they pass on all requests and lose nothing.
+//! Layers without a log of their own: they forward all requests and lose no data.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;

@@ -1,4 +1,4 @@
-//! The smallest and the fullest stores, and refused requests and settings.
+//! The smallest and the fullest stores, and rejected requests and settings.
 
 use crate::naive::cases::Op;
 use crate::naive::observe::observe;
@@ -60,8 +60,8 @@ fn stores_with_one_page_or_one_page_blocks_work() {
     }
 }
 
-/// The demanded reserve suffices: with all logical pages stored, any workload runs for ever. The only block with an
-/// invalid page is hard to find at random, and the engine must not give up before it is found.
+/// The demanded reserve suffices: with all logical pages stored, any workload runs without end. The only block with an
+/// invalid page is hard to find at random, and the engine must continue until it finds this block.
 #[test]
 fn full_store_never_runs_out_of_space() {
     for victim in POLICIES {

@@ -1,4 +1,4 @@
-//! Engine and naive model agree on everything observable after each operation of any sequence.
+//! Engine and naive model agree on the whole observable state after each operation of any sequence.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::observe;

@@ -12,8 +12,7 @@ use wearwell_engine::log::Reclaim;
 type Page = Bytes<8>;
 
 proptest! {
-    /// A page that is present has its newest version, an absent page was evicted or trimmed, and no page is ever
-    /// moved.
+    /// A present page has its newest version, an absent page was evicted or trimmed, and no page is ever moved.
     #[test]
     fn page_is_the_newest_version_or_evicted(
         ops in ops(30), victim in prop::sample::select(&["fifo", "greedy", "random"][..]), seed in any::<u64>(),
@@ -34,7 +33,8 @@ proptest! {
                 }
                 Op::Read(_) | Op::Flush => {}
                 _ => {
-                    // Page by page, to distinguish the pages that a write evicts from those that it writes.
+                    // Pages are written one by one, to distinguish the pages that a write evicts from the pages that it
+                    // writes.
                     for page in pages {
                         version += 1;
                         replaced += u64::from(shadow[page.index()] != Page::default());
@@ -54,7 +54,7 @@ proptest! {
             store.check().unwrap();
         }
         let report = &reports(&store).layers[0];
-        // A write may evict the version that it replaces, which is not counted as gone.
+        // A write may evict the version that it replaces; this does not count as an absent page.
         let evicted = report.evicted_pages.unwrap();
         prop_assert!((lost_versions..=lost_versions + replaced).contains(&evicted), "{} evicted, {} gone", evicted, lost_versions);
         prop_assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Write), 0);

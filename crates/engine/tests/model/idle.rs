@@ -1,4 +1,4 @@
-//! Cleaning ahead in idle time.
+//! Cleaning in idle time.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::rig::{Setup, Stamp, Streams};
@@ -12,7 +12,7 @@ type Page = Bytes<8>;
 const LOGICAL_PAGES: u32 = 60;
 
 proptest! {
-    /// Cleaning ahead loses nothing, terminates, and does nothing unless configured.
+    /// Cleaning in idle time loses no data, terminates, and has no effect unless configured.
     #[test]
     fn cleaning_ahead_preserves_stored_pages(
         ops in ops(30), idle in 2..6u32, every in 1..4usize,

@@ -24,7 +24,7 @@ struct Case {
 }
 
 impl Case {
-    /// Creates the case; `None` if the metadata leave too little room.
+    /// Creates the case; `None` if the metadata leaves too little space.
     fn new(layout: MetadataLayout, shape: [u32; 3], load: f64, upper: Setup, lower: Setup) -> Option<Self> {
         let [segment_pages, segments, pages_per_block] = shape;
         let pages_below = segment_pages * segments;
@@ -106,7 +106,7 @@ fn checkpoint_writes_the_pages_of_tables_that_changed() {
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (1, 1, 3));
-    // The second segment, and an invalidated page in the first: one page of segment information.
+    // The second segment has changed, and so has the first, by an invalidation: one page of segment information.
     write(&mut stack, &[0, 4, 8, 12]);
     let second = metadata(&stack);
     assert_eq!((second.map_pages, second.segment_info_pages, second.checkpoint_pages), (5, 2, 6));
@@ -154,7 +154,7 @@ fn cleaned_segments_are_followed_by_a_checkpoint() {
     (0..4000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % pages]));
     let report = &reports(&stack).layers[0];
     let (counts, erases) = (metadata(&stack), report.counters.outgoing(Cause::Cleaning, Operation::Erase));
-    // A segment that must be cleaned for a checkpoint's own pages counts for the next checkpoint.
+    // A segment that must be cleaned for the pages of a checkpoint counts for the next checkpoint.
     assert!(
         counts.checkpoints <= erases && 2 * counts.checkpoints > erases,
         "{} {erases}",
@@ -239,7 +239,7 @@ prop_compose! {
     }
 }
 
-/// Error if cleaning causes more checkpoints than it makes room for.
+/// A store fails with an error if the checkpoints caused by cleaning need more space than cleaning gains.
 fn overrun_error() -> LayerError {
     MediumError::EndlessCheckpoints.into()
 }
@@ -273,7 +273,7 @@ proptest! {
     }
 }
 
-/// Streams that do not separate pages: the number of streams alone makes the difference.
+/// Placement with streams that do not separate pages, so that only the number of streams has an effect.
 #[test]
 fn more_streams_write_more_metadata() {
     let layout = MetadataLayout {

@@ -1,4 +1,4 @@
-//! Two stores on partitions of a third, compared with three naive stores that pass on their requests.
+//! Two stores on partitions of a third, compared with three naive stores that forward their requests.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::observe;
@@ -60,8 +60,8 @@ impl<P: Stamp> SharedStores<P> {
         SharedStores { users, shared, lower, lower_victims, ends, version: 0 }
     }
 
-    /// Executes the operation on engine and model of user `at`, and passes the upper model's requests to the lower
-    /// model.
+    /// Executes the operation on engine and model of user `at`, and forwards the requests of the upper model to the
+    /// lower model.
     fn step(&mut self, at: usize, op: &Op) -> Result<(), LayerError> {
         let user = &mut self.users[at];
         let pages = op.pages(user.model.config.logical_pages);
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// Verifies the property test: each user must make the lower store move pages of both.
+/// Verifies the property test: each user must make the lower store move pages of both users.
 #[test]
 fn each_user_causes_moves_of_pages_of_both() {
     let upper = |seed| Setup {

@@ -27,8 +27,8 @@ fn newest_locations(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u3
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Holds for every mapped page. Copies of a trimmed page may remain on flash, and recovery would restore them:
-    /// trims need records of their own, which the spare areas of data pages cannot provide.
+    /// This holds for every mapped page. Copies of a trimmed page may remain on flash, and recovery would restore them:
+    /// trims need separate records, which the spare areas of data pages cannot provide.
     #[test]
     fn newest_spare_area_locates_every_mapped_page(setup in setup(), ops in ops(14)) {
         let mut store = setup.engine_on(setup.nand::<Bytes<8>>().with_spare_area()).unwrap();

@@ -118,7 +118,7 @@ prop_compose! {
         // A few pages after the last whole segment stay unused.
         let logical_pages = segments * segment_pages + segment_pages / 2;
         let streams = if double { Streams::Double } else { Streams::Single };
-        // A store that waits for the log above needs a reserve of erased blocks.
+        // A store that defers cleaning for the log above needs a reserve of erased blocks.
         let (reclaim, pool) = if waits { (Reclaim::FreePool { low: 3, high: 4 }, 4) } else { (Reclaim::InPlace, 0) };
         let lower = Setup {
             blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + spare_blocks + pool,
@@ -196,7 +196,7 @@ fn end_of_life_is_reported_through_the_upper_layer() {
 }
 
 /// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014). Deleting an upper segment that spans two
-/// lower segments leaves both half valid. Deleting an aligned segment leaves no valid pages.
+/// lower segments leaves half of each lower segment valid. Deleting an aligned segment leaves no valid pages.
 #[test]
 fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
     for (offset, blocks_hit, left) in [(0u32, 1, 0), (4, 2, 4)] {

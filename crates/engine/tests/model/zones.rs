@@ -99,7 +99,7 @@ fn apply<P: Stamp>(drive: &mut ZonedDrive<Nand<P>>, naive: &mut Naive, action: &
                 naive.write(page.0, *version)
             });
             assert_eq!(drive.write(&list, &data, 0), expected);
-            // Versions of refused pages are not reused.
+            // Versions of rejected pages are not reused.
             *version += list.len() as u64;
         }
         Action::Reset(zone, count, less) => {

@@ -11,8 +11,8 @@ use wearwell_engine::nand::Wear;
 #[derive(Clone, Debug)]
 pub enum Op {
     Write(Vec<u32>, u16),
-    /// This many writes, in thousandths of the logical pages, drawn from a seed. If the flag is set, three of four go
-    /// to the first quarter of the pages.
+    /// Random writes, drawn from a seed; their number is given in thousandths of the logical pages. If the flag is set,
+    /// three of four writes go to the first quarter of the pages.
     Burst(u64, u32, bool),
     /// Sequential writes from this page, their number in thousandths of the logical pages.
     Sequence(u32, u32),

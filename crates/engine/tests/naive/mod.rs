@@ -66,9 +66,9 @@ pub struct Model {
     /// Writer and page of every move by cleaning.
     pub moved: Vec<(usize, u32)>,
     open: Vec<Option<usize>>,
-    /// Erased blocks, the one erased first in front.
+    /// Erased blocks, in the order in which they were erased.
     free: VecDeque<usize>,
-    /// Closed blocks, the one closed first in front.
+    /// Closed blocks, in the order in which they were closed.
     closed: Vec<usize>,
     host_pages: u64,
     /// Live pages between a victim and their new location.
@@ -198,8 +198,8 @@ impl Model {
         self.pages_per_block - self.blocks[block].pages.len()
     }
 
-    /// Programs the next page of the stream's open block: first the page is written, then the old location is
-    /// forgotten.
+    /// Programs the next page of the stream's open block: first the page is written, and then its old location is
+    /// unmapped.
     fn append(&mut self, stream: StreamId, page: Page, cause: Cause) {
         let block = self.open[stream.index()].expect("the stream has an open block");
         assert!(self.erased_pages(block) > 0, "an open block has room");
@@ -324,7 +324,7 @@ impl Model {
         StreamId(self.open.iter().position(Option::is_some).expect("some open block has room") as u8)
     }
 
-    /// Draws the pages that fill the stream's open block, if it has no room for all.
+    /// Draws the pages that fill the stream's open block, if not all pages fit.
     fn choose_copied(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
         let erased_pages = self.erased_pages(block);
@@ -336,7 +336,7 @@ impl Model {
         }
     }
 
-    /// Copies pages from RAM to the stream's open block, if there is one, until either is exhausted.
+    /// Copies pages from RAM to the stream's open block, if there is one, until no page is left or the block is full.
     fn copy_to_open(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
         let erased_pages = self.erased_pages(block);

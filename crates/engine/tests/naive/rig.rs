@@ -275,7 +275,7 @@ impl VictimPolicy for VictimRecorder {
     }
 }
 
-/// Engine and model, which get the same operations and are compared after each.
+/// Engine and model, which execute the same operations and are compared after each operation.
 pub struct Rig<P: Stamp> {
     pub engine: Engine<Nand<P>>,
     pub model: Model,
@@ -329,7 +329,7 @@ impl<P: Stamp> Rig<P> {
         assert_eq!(data, expected, "content of {pages:?}");
     }
 
-    /// Compares everything observable, including the content of every page.
+    /// Compares the whole observable state, including the content of every page.
     pub fn compare(&mut self) {
         self.engine.check().unwrap();
         assert!(self.model.pending_victims.is_empty(), "the engine cleaned more than the model");

@@ -4,7 +4,7 @@ use wearwell_base::seed::{Random, Seed, random_below};
 
 /// A victim policy as a rule over the candidates and their valid pages.
 pub enum Rule {
-    /// Any block with the fewest valid pages of all.
+    /// Any block with the fewest valid pages.
     Fewest,
     /// The block closed longest ago.
     Oldest,

@@ -97,7 +97,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
     Ok(builder.finish(resolved))
 }
 
-/// Returns the error with the key that the user has to change: a layer's logical size is not one of its own settings.
+/// Returns the error with the key that the user has to change, because a layer has no setting for its logical size.
 fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
     match error.key.as_str() {
         "logical_pages" if layer.key == "ftl" => ConfigError { key: "device".into(), ..error },
@@ -106,7 +106,7 @@ fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
     }
 }
 
-/// Returns what layer `at` is built from, except its settings and the layer below.
+/// Returns the inputs for building layer `at`, except its settings and the layer below.
 fn layer_spec(
     resolved: &ResolvedScenario,
     at: usize,
@@ -142,7 +142,7 @@ struct StackBuilder<P> {
 }
 
 impl<P: StackPayload> StackBuilder<P> {
-    /// Hands the layer to its user, or divides it among its users.
+    /// Passes the layer to its user, or divides it among its users.
     fn add_layer(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);

@@ -1,4 +1,4 @@
-//! Size of a drive: physical size, logical size and the spare space between them, of which two are given.
+//! Size of a drive, computed from two of its physical size, logical size and spare space.
 
 use super::Device;
 use crate::size::ByteSize;
@@ -35,7 +35,7 @@ impl DriveSize {
         sizes.zoned_size(device, zone_blocks)
     }
 
-    /// Returns the blocks of each plane, and how many planes leave their last block unused.
+    /// Returns the number of blocks of each plane, and the number of planes whose last block is unused.
     pub(super) fn rows(&self, geometry: &Geometry) -> Result<(u32, u32), ConfigError> {
         let planes = u64::from(geometry.total_planes());
         let rows = self.erase_blocks.div_ceil(planes);
@@ -45,7 +45,7 @@ impl DriveSize {
     }
 }
 
-/// Returns the four ways to give the spare space, with the given values.
+/// Returns the four settings of the spare space, each with its configured value.
 fn spare_measures(device: &Device) -> [(&'static str, Option<f64>); 4] {
     [
         ("spare_factor", device.spare_factor),
@@ -55,7 +55,7 @@ fn spare_measures(device: &Device) -> [(&'static str, Option<f64>); 4] {
     ]
 }
 
-/// Returns the spare factor that the given measure amounts to.
+/// Returns the spare factor that corresponds to the given measure.
 fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>, ConfigError> {
     let allowed = ["0 < spare_factor < 1", "over_provisioning > 0", "alpha > 1", "0 < load < 1"];
     let measures = spare_measures(device).into_iter().zip(allowed);
@@ -171,8 +171,8 @@ impl SizeUnits {
         Ok(DriveSize { erase_blocks, logical_pages: exported_pages })
     }
 
-    /// Computes the size from the two given values out of physical size, logical size and spare space. Also returns the spare
-    /// pages that these values ask for.
+    /// Computes the size from the two given values out of physical size, logical size and spare space. Also returns the
+    /// spare pages that these values request.
     fn solve(&self, device: &Device, spare: Option<f64>) -> Result<(DriveSize, u64), ConfigError> {
         if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit_bytes))
         {
@@ -207,7 +207,7 @@ impl SizeUnits {
         Ok((DriveSize { erase_blocks, logical_pages }, pages.saturating_sub(logical_pages)))
     }
 
-    /// Refuses a size whose whole blocks miss an explicitly configured spare space by too much.
+    /// Refuses a size in whole blocks that misses an explicitly configured spare space by too much.
     fn check_spare(&self, device: &Device, extent: &DriveSize, requested: u64) -> Result<(), ConfigError> {
         let configured = spare_measures(device).into_iter().find_map(|(name, value)| Some((name, value?)));
         // A drive sized to fit a trace is as small as whole blocks allow.

@@ -190,8 +190,8 @@ const MIN_UNIT_BYTES: u64 = 512;
 
 /// Resolves the drive and writes every choice back into `device`, so that a run can be repeated.
 ///
-/// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes per day are
-/// over `warranty_years`.
+/// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes
+/// per day are over `warranty_years`.
 pub(crate) fn resolve(
     device: &mut Device,
     zone_blocks: Option<u32>,

@@ -203,8 +203,8 @@ fn unknown_structure<C: CommonKeys>(name: &str) -> ConfigError {
     ConfigError::new("structure", format!("unknown variant `{name}`, expected one of {}", known.join(", ")))
 }
 
-/// True if a key only repeats a default. Results of other versions, and programs that write out every setting, have the store's
-/// keys in all layers.
+/// True if a key only repeats a default. Results of other versions, and programs that write out every setting, have the
+/// store's keys in all layers.
 fn repeats_default(key: &str, value: &Value) -> bool {
     fn is_default<T: Keys>(key: &str, value: &Value) -> bool {
         let mut table = Map::from_iter([(key.to_owned(), value.clone())]);
@@ -213,13 +213,15 @@ fn repeats_default(key: &str, value: &Value) -> bool {
     value.is_null() || is_default::<StoreKeys>(key, value) || is_default::<FtlKeys>(key, value)
 }
 
-/// Returns the reason why the part named by `value` cannot be combined with this structure, if the table of refusals has one.
+/// Returns the reason why the part named by `value` cannot be combined with this structure, if the table of refusals
+/// has one.
 fn conflict_reason(value: &Value, structure: &str) -> Option<&'static str> {
     let part = ["kind", "policy"].iter().find_map(|key| value.get(key)).unwrap_or(value).as_str()?;
     conflicts::between_names(part, structure).map(|row| row.reason)
 }
 
-/// Returns the error for a `key` with this value that a table of this structure does not have, with a list of the allowed keys.
+/// Returns the error for a `key` with this value that a table of this structure does not have, with a list of the
+/// allowed keys.
 fn foreign_key_error<C: CommonKeys>(key: &str, value: &Value, structure: &str) -> ConfigError {
     if let Some(reason) = conflict_reason(value, structure) {
         return ConfigError::new(key, reason);

@@ -34,7 +34,7 @@ pub struct FeatureConflict {
     pub reason: &'static str,
 }
 
-/// Defines a row against a block directory. A block directory is exact only under two conditions. A page's block must
+/// Defines a row for a conflict with a block directory, which is exact only under two conditions. A page's block must
 /// be the block that was open when the page was last written or moved, and no feature may need the position or the
 /// owner of a page.
 macro_rules! only_page {

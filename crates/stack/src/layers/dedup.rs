@@ -21,13 +21,13 @@ pub(super) fn plan(spec: &LayerSpec) -> Result<Option<DedupPlan>, ConfigError> {
     Ok(Some(DedupPlan { config, logical_pages, needs_references: wants_references, sharing }))
 }
 
-/// Returns the pages that the FTL stores; `logical_pages` are those shown above without deduplication.
+/// Returns the number of pages that the FTL stores: without deduplication, the `logical_pages` that it shows above.
 pub(super) fn stored_pages(equal: &Option<DedupPlan>, logical_pages: u32) -> u32 {
     equal.as_ref().map_or(logical_pages, |equal| equal.sharing.store_pages())
 }
 
-/// Adds the features that `dedup` requires of an FTL with victim and placement policies. Returns an error if a setting
-/// that both have differs between them.
+/// Adds the features that `dedup` requires of an FTL with victim and placement policies. Returns an error if `dedup`
+/// and `placement` have different thresholds.
 pub(super) fn add_features(
     dedup: &DedupConfig,
     placement: &PlacementConfig,

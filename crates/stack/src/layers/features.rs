@@ -2,8 +2,8 @@
 
 use wearwell_base::config::Entry;
 
-/// Defines [`Feature`] and [`FEATURES`]. A line has a variant, the name of the feature, and the setting of a scenario that
-/// requires the feature.
+/// Defines [`Feature`] and [`FEATURES`]. A line has a variant, the name of the feature, and the setting of a scenario
+/// that requires the feature.
 macro_rules! features {
     ($($Variant:ident: $name:literal, $help:literal;)*) => {
         /// A feature of a layer, or of an operation on it.

@@ -42,7 +42,7 @@ impl Base for OnLayer {
     type Parts<P: StackPayload> = BoxedLayer<P>;
 }
 
-/// Place of the map of logical pages of an FTL.
+/// Location of the map of logical pages of an FTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageMap {
     /// In RAM, page by page.
@@ -59,7 +59,7 @@ pub enum PageMap {
 /// Properties of a kind of FTL with its default settings. Tests of all FTLs rely on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlProperties {
-    /// Place of the map.
+    /// Location of the map.
     pub map: PageMap,
     /// True if the validity of pages is stored in flash.
     pub validity_in_flash: bool,
@@ -109,7 +109,7 @@ pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwn
 pub struct LayerPlan<S> {
     /// Pages that the layer shows above.
     pub logical_pages: u32,
-    /// Pages that the layer has below, without those that it cannot use.
+    /// Pages of the layer below that this layer has, without those that it cannot use.
     pub physical_pages: u64,
     /// Pages that the layer keeps for itself in addition to those it shows, for example the map of a log.
     pub internal_pages: u32,
@@ -117,7 +117,7 @@ pub struct LayerPlan<S> {
     pub block_pages: u32,
     /// Blocks (segments) of the layer below that the layer holds open at a time.
     pub streams: u8,
-    /// Stream hints that the layer keeps apart, from 0 on; 0 if it ignores hints.
+    /// Number of stream hints that the layer distinguishes, from 0 on; 0 if it ignores hints.
     pub placement_handles: u8,
     /// Blocks that may be open at a time, for a zoned drive.
     pub max_open_blocks: Option<u32>,
@@ -125,7 +125,7 @@ pub struct LayerPlan<S> {
     pub reports_cleaning: bool,
     /// Features that the settings require.
     pub features: Features,
-    /// Abilities that the layer needs of the layer below, each with the key that needs it.
+    /// Abilities that the layer below must have, each with the key that requires it.
     pub needs: Vec<(Ability, &'static str)>,
     /// Bytes of memory that its simulation takes in addition to the tables of a log.
     pub memory_bytes: u64,
@@ -138,7 +138,7 @@ pub struct LayerPlan<S> {
 }
 
 impl<S> LayerPlan<S> {
-    /// Returns a layer that passes `logical_pages` pages on, in blocks of the layer below.
+    /// Returns the plan of a layer that forwards `logical_pages` pages, in blocks of the layer below.
     pub fn new(logical_pages: u32, physical_pages: u64, block_pages: u32, settings: S) -> Self {
         LayerPlan {
             logical_pages,
@@ -185,7 +185,7 @@ impl<S> LayerPlan<S> {
     }
 }
 
-/// Returns the stream hints that a placement keeps apart, from 0 on; 0 if it ignores hints.
+/// Returns the number of stream hints that a placement distinguishes, from 0 on; 0 if it ignores hints.
 pub(super) fn placement_handles(placement: &PlacementConfig) -> u8 {
     match placement {
         PlacementConfig::HostHint(config) => config.streams,

@@ -24,8 +24,8 @@ pub struct TreeKeys {
 }
 
 impl TreeKeys {
-    /// Fills in every default of a tree with this layout. Without an explicit reserve, the tree shows as many pages as fit in
-    /// the worst case.
+    /// Fills in every default of a tree with this layout. Without an explicit reserve, the tree shows as many pages as
+    /// fit in the worst case.
     pub(super) fn resolve(
         &mut self,
         layout: LsmConfig,

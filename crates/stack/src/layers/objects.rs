@@ -1,4 +1,4 @@
-//! Object layer: objects known to the drive, with streams by their heat.
+//! Object layer: objects known to the drive, with streams by their temperature.
 
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};

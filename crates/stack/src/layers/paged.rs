@@ -1,5 +1,5 @@
-//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and any setting
-//! may be overridden.
+//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and
+//! any setting may be overridden.
 
 use super::dedup;
 use super::features::{Feature, Features};
@@ -76,7 +76,8 @@ pub enum HeldCounters {
 /// Default fraction of the blocks in a sample.
 const DEFAULT_SAMPLED_SHARE: f64 = 0.05;
 
-/// Default number of blocks drawn for each victim: with a sample, which remembers earlier draws, and without.
+/// Default number of blocks drawn for each victim: with a sample of counters, which stores the results of earlier
+/// draws, and without counters.
 const DEFAULT_SAMPLED_CHOICES: u32 = 4;
 const DEFAULT_CHOICES: u32 = 10;
 

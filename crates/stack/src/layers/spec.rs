@@ -29,7 +29,7 @@ pub struct Drive<'a> {
 /// Sizes of the layer below.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerLayer {
-    /// Pages that the layer above has there.
+    /// Pages of this layer that the layer above has.
     pub pages: u32,
     /// Pages of a block (segment).
     pub block_pages: u32,
@@ -95,7 +95,7 @@ pub struct CustomPlacement {
     pub make: PlacementFactory,
 }
 
-/// Surroundings of a layer when it is resolved.
+/// Context in which a layer is resolved.
 pub struct LayerContext<'a> {
     /// Seed of the layer.
     pub seed: Seed,

@@ -197,7 +197,8 @@ impl StoreSettings {
         }
     }
 
-    /// Refuses a log with too few segments to clean; the error gives a sufficient number. `size` includes the log's own pages.
+    /// Refuses a log with too few segments to clean; the error gives a sufficient number. `size` includes the log's own
+    /// pages.
     pub(super) fn check_reserve(
         &self,
         segment: ByteSize,

@@ -108,7 +108,8 @@ impl Delta {
     }
 }
 
-/// Returns what the FTL did between two reports. `None` if the FTL reports nothing of its own, unless its power is cut.
+/// Returns the results of the FTL between two reports. `None` for an FTL without a report of its own, unless its power
+/// is cut.
 pub(super) fn ftl_result(
     before: &LayerReport,
     after: &LayerReport,

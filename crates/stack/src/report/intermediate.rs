@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use wearwell_engine::layer::Reports;
 
-/// Snapshot of what the layers and the flash reported at one moment. Results are computed from the snapshot only on request, so
-/// that the stack need not wait for the computation.
+/// Snapshot of what the layers and the flash reported at one moment. Results are computed from the snapshot only on
+/// request, so that the stack need not wait for the computation.
 #[derive(Clone)]
 pub struct StackSnapshot {
     description: Arc<StackDescription>,
@@ -23,7 +23,8 @@ pub struct StackSnapshot {
 pub struct IntermediateResult {
     /// The drive.
     pub device: DeviceResult,
-    /// Pages programmed for each page that the host wrote; `None` until cleaning has run, because the figure would mean nothing.
+    /// Pages programmed for each page that the host wrote; `None` until cleaning has run, because the figure would mean
+    /// nothing.
     pub write_amplification: Option<f64>,
     /// Pages that the host wrote.
     pub host_pages: u64,
@@ -55,7 +56,7 @@ impl StackSnapshot {
         self.now.host_pages() - self.initial.host_pages()
     }
 
-    /// Returns the erases after which a block is worn out, if the scenario gives them.
+    /// Returns the number of erases after which a block is worn out, if the scenario gives them.
     pub fn endurance_cycles(&self) -> Option<u32> {
         self.description.device.endurance_cycles
     }

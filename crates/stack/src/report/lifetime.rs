@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Lifetime {
     /// Program/erase cycles that a block endures.
     pub endurance_cycles: u32,
-    /// Bytes the host can write with even wear, `physical bytes x cycles / write amplification`, in units of 10^12 bytes.
+    /// Bytes the host can write with even wear, `physical bytes x cycles / write amplification`, in units of 10^12
+    /// bytes.
     pub tbw: f64,
-    /// Bytes the host can write until the first block wears out, if wear stays as uneven as it was since the drive was new.
+    /// Bytes the host can write until the first block wears out, in units of 10^12 bytes, if wear stays as uneven as it
+    /// was since the drive was new.
     pub tbw_first_block: Option<f64>,
     /// Drive writes per day over the warranty, from `tbw`.
     pub dwpd: f64,
@@ -40,7 +42,7 @@ impl Lifetime {
 pub struct MeasuredLife {
     /// Blocks that wore out.
     pub blocks: u32,
-    /// Bytes the host had written by then, in units of 10^12 bytes.
+    /// Bytes that the host had written when these blocks had worn out, in units of 10^12 bytes.
     pub tbw: f64,
     /// True if the drive could accept no more writes.
     pub end_of_life: bool,

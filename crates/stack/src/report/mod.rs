@@ -1,4 +1,4 @@
-//! Conversion of a finished run to its result.
+//! Results of a run, and their computation from the reports of the layers.
 
 mod description;
 mod ftl;

@@ -69,8 +69,8 @@ pub struct RunResult {
     /// Results of power cuts in the middle of the run; `None` without cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
-    /// Results of the part named by `top`, if the program that ran the scenario put one on the stack and it did the
-    /// writing. Their form depends on that part.
+    /// Results of the part that `top` names, if the program supplied that part and the part wrote to the stack. Their
+    /// form depends on the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.
@@ -196,7 +196,7 @@ pub struct LayerResult {
     pub directory: String,
     /// Outgoing over incoming writes; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
-    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not say.
+    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_bytes: Option<u64>,
     /// Pages (flushes, for `flush`) that came in from above, by operation.
@@ -218,8 +218,8 @@ pub struct LayerResult {
     /// Partitions of the layer: first those of the logs, then those of the tenants on it, each in scenario order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionResult>,
-    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered the
-    /// cleaning; owner is the partition that the page belongs to.
+    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered
+    /// the cleaning; owner is the partition that the page belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved_pages: Vec<Vec<u64>>,
     /// Fraction of the drive's physical pages that the layer holds back as spare space.
@@ -309,7 +309,8 @@ pub struct MetadataResult {
     pub cleaned_metadata_pages: u64,
     /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the log.
+    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the
+    /// log.
     pub metadata_share: f64,
 }
 
@@ -330,8 +331,8 @@ pub struct PartitionResult {
     pub pages: u32,
     /// Pages (flushes, for `flush`) that came in through the partition, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares stored
-    /// pages between owners.
+    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares
+    /// stored pages between owners.
     pub moved_owned: Option<u64>,
     /// Pages that cleaning moved because of this partition's writes, whichever partition owns them; `None` as above.
     pub moved_caused: Option<u64>,
@@ -346,7 +347,7 @@ pub struct TenantResult {
     pub on: String,
     /// Fraction of that layer's logical pages that the tenant has.
     pub share: f64,
-    /// Pages that the tenant has there.
+    /// Pages of that layer that the tenant has.
     pub logical_pages: u32,
     /// Configured rate of the tenant.
     pub rate: f64,
@@ -361,11 +362,12 @@ pub struct TenantResult {
     pub chain: Vec<ChainStepResult>,
     /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved there because of the tenant's writes.
+    /// Pages that cleaning moved on that layer because of the tenant's writes.
     pub moved_caused: Option<u64>,
     /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to their owner.
     pub write_amplification_owned: Option<f64>,
-    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused it.
+    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused
+    /// the move.
     pub write_amplification_caused: Option<f64>,
     /// Passes through the tenant's trace, over the whole run.
     pub trace_passes: Option<u64>,

@@ -26,7 +26,7 @@ use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{LayerReport, LsmLevel, Payload};
 use wearwell_engine::timing::Arrivals;
 
-/// A confidence interval wider than this share of the mean is worth a warning.
+/// A confidence interval wider than this fraction of the mean causes a warning.
 const MAX_INTERVAL_WIDTH: f64 = 0.05;
 
 /// Returns the result of a run of `resolved`.
@@ -227,14 +227,14 @@ fn metadata(
     })
 }
 
-/// Returns how often all layers cleaned between two snapshots.
+/// Returns the number of cleanings of all layers between two snapshots.
 pub(super) fn total_cleanings(before: &Snapshot, after: &Snapshot) -> u64 {
     let pairs = before.reports.layers.iter().zip(&after.reports.layers);
     pairs.map(|(before, after)| layer_cleanings(before, after).unwrap_or(0)).sum()
 }
 
-/// Returns how often the layer cleaned; `None` for a layer that never cleans. Without cleaning, its amplification means
-/// nothing.
+/// Returns the number of cleanings of the layer; `None` for a layer that never cleans. Without cleaning, its
+/// amplification means nothing.
 fn layer_cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }

@@ -18,8 +18,8 @@ pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<
     rows.map(row).collect()
 }
 
-/// Returns the layer that moves the pages of the users of `at` and distinguishes the users. This is `at` itself or, if `at` does not
-/// clean, the layer below if it has no other users.
+/// Returns the layer that moves the pages of the users of `at` and distinguishes the users. This is `at` itself or, if
+/// `at` does not clean, the layer below if it has no other users.
 fn moving_layer(tree: &Tree, at: usize, layers: &[LayerReport]) -> Option<usize> {
     let mut at = at;
     while layers[at].moved_pages.is_empty() {
@@ -98,8 +98,8 @@ pub(super) fn tenants<P>(
     scenario.tenant.iter().enumerate().map(tenant).collect()
 }
 
-/// Returns the layers on the path of the tenant's pages while they are distinguishable from other tenants' pages, and the tenant's
-/// partition of the first shared layer.
+/// Returns the layers on the path of the tenant's pages while they are distinguishable from other tenants' pages, and
+/// the tenant's partition of the first shared layer.
 fn layer_chain<'a>(
     tree: &Tree,
     tenant: usize,
@@ -141,8 +141,8 @@ fn layer_chain<'a>(
     }
 }
 
-/// Returns the steps below a shared layer that moves no pages itself, down to the layer that moves `moved_owned` of the tenant's
-/// pages.
+/// Returns the steps below a shared layer that moves no pages itself, down to the layer that moves `moved_owned` of the
+/// tenant's pages.
 fn steps_below(
     tree: &Tree,
     shared: usize,

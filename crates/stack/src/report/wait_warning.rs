@@ -31,8 +31,8 @@ impl MeanTimes<'_> {
     }
 }
 
-/// Returns a warning that names what requests wait for, unless they wait for the flash. All defaults of `config` must
-/// be filled in.
+/// Returns a warning that names the resource that requests wait for, unless they wait for the flash. All defaults of
+/// `config` must be filled in.
 pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &Geometry) -> Option<String> {
     let requests: u64 = timing.requests.values().map(|times| times.requests).sum();
     let means = MeanTimes { timing, requests: requests as f64 };

@@ -7,8 +7,8 @@ use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if `may_join_runs`, unless the
-/// layer needs the boundaries of requests.
+/// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if
+/// `may_join_runs`, unless the layer needs the boundaries of requests.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,

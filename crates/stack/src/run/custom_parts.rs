@@ -19,7 +19,7 @@ pub struct CustomParts {
 pub type WorkloadFactory = Box<dyn FnOnce(u32) -> Box<dyn Workload> + Send>;
 
 impl CustomParts {
-    /// Returns warnings that the scenario alone does not repeat the run.
+    /// Returns a warning for each supplied part, without which the scenario does not repeat the run.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let given = [
             ("victim policy", self.victim.is_some()),

@@ -1,4 +1,4 @@
-//! Timed mode: requests are executed one by one, each when the drive takes it.
+//! Timed mode: requests are executed one by one, each when the drive accepts it.
 
 use super::error::RunError;
 use super::payload::RunPayload;
@@ -12,16 +12,18 @@ use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, J
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the cache.
+/// Number of requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the
+/// cache.
 const DRAW_AHEAD: usize = 12;
 
-/// Requests before the turn of a page at which its table entry is cached, so that the data it points to can be prefetched.
+/// Distance, in requests, at which the data behind the table entry of a page is prefetched; the entry itself is then in
+/// the cache.
 const PREFETCH_DISTANCE: usize = 5;
 
-/// Single-page writes that are drawn together, if the source has no other requests.
+/// Number of single-page writes that are drawn together, if the source has no other requests.
 const WRITES_PER_DRAW: u64 = 32;
 
-/// Drawn writes that are prefetched with one call.
+/// Number of drawn writes that are prefetched with one call.
 const PREFETCH_GROUP: usize = 4;
 
 /// The clock of a run, and the requests that wait for their time.
@@ -32,21 +34,23 @@ pub(crate) struct RequestDispatcher {
     is_open: bool,
     /// The next request of each of several tenants, and its arrival time; empty if not yet drawn.
     next_requests: Vec<(PageBatch, u64)>,
-    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to be executed.
+    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to
+    /// be executed.
     drawn_requests: VecDeque<(PageBatch, u64)>,
-    /// Pages of the requests in `ahead`.
+    /// Pages of the requests in `drawn_requests`.
     drawn_request_pages: u64,
-    /// True if the last entry of `ahead` is the end of a pass, an empty batch.
+    /// True if the last entry of `drawn_requests` is the end of a pass, an empty batch.
     has_drawn_end: bool,
     /// Batches for reuse of their memory.
     spare_batches: Vec<PageBatch>,
-    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already used.
+    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already
+    /// used.
     drawn_writes: PageBatch,
     used_writes: usize,
 }
 
 impl RequestDispatcher {
-    /// Returns a clock at time 0; `journal` is the journal that the flash writes to.
+    /// Returns a dispatcher whose clock is at time 0; the flash writes to `journal`.
     pub fn new(flash: FlashTiming, host: HostTiming, journal: Journal) -> Result<Self, ConfigError> {
         // Preconditioning takes no time.
         journal.set_recording(false);
@@ -65,14 +69,14 @@ impl RequestDispatcher {
         })
     }
 
-    /// Returns the ends of passes that the source has reached and the run has not.
+    /// Returns the number of ends of passes that the source has reached and the run has not.
     pub fn drawn_ends(&self) -> u64 {
         self.has_drawn_end.into()
     }
 
-    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its arrival time.
-    /// Draws later requests before their turn, but only requests that the next `pages` pages would draw anyway, and none of the next
-    /// pass.
+    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its
+    /// arrival time. Draws later requests before their turn, but only requests that the next `pages` pages would draw
+    /// anyway, and none of the next pass.
     pub fn next_prefetched_request<P: RunPayload>(
         &mut self,
         tenant: &mut Tenant,
@@ -102,12 +106,13 @@ impl RequestDispatcher {
         Ok(due_ns)
     }
 
-    /// True if [`Self::next_page`] can be used for this source, the only one.
+    /// True if [`Self::next_page`] can be used for `source`, the only source of the run.
     pub fn writes_page_by_page(&self, source: &dyn Source) -> bool {
         !self.is_open && source.has_only_single_writes()
     }
 
-    /// Returns the page that the only tenant writes next. Draws further pages before their turn, but at most `pages` pages.
+    /// Returns the page that the only tenant writes next. Draws further pages before their turn, but at most `pages`
+    /// pages.
     #[inline]
     pub fn next_page<P: RunPayload>(
         &mut self,
@@ -147,7 +152,8 @@ impl RequestDispatcher {
         Ok(())
     }
 
-    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls [`Self::complete_write`].
+    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls
+    /// [`Self::complete_write`].
     #[inline]
     pub fn dispatch_write(&mut self) {
         self.clock.next_dispatch(Op::Write, 1, 0);
@@ -164,7 +170,8 @@ impl RequestDispatcher {
         self.journal.set_recording(true);
     }
 
-    /// Puts the next request into `batch`, which is left empty at the end of a pass; returns its tenant and its arrival time.
+    /// Puts the next request into `batch`, which is left empty at the end of a pass; returns its tenant and its arrival
+    /// time.
     pub fn next_request(
         &mut self,
         tenants: &mut [Tenant],
@@ -191,8 +198,8 @@ impl RequestDispatcher {
         Ok((at, due_ns))
     }
 
-    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller then has the
-    /// layer execute it, and calls [`Self::serve`].
+    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller
+    /// then has the layer execute it, and calls [`Self::complete`].
     pub fn dispatch<P: RunPayload>(
         &mut self,
         layer: &mut dyn Layer<P>,

@@ -22,13 +22,13 @@ use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
-/// Pages handed to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
+/// Number of pages applied to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
 
-/// Pages between two reports of progress.
+/// Number of pages between two reports of progress.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
-/// Passes through a trace whose write amplification must agree for the run to be steady.
+/// Number of passes through a trace whose write amplification must agree for the run to be steady.
 const STEADY_PASSES: usize = 3;
 
 /// Runs the workload on the stack and records the time series.
@@ -54,8 +54,8 @@ pub(crate) struct Driver<'a, P> {
     end_of_life: Option<LayerError>,
     /// Clock of the run, in timed mode.
     dispatcher: Option<RequestDispatcher>,
-    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request is left
-    /// over.
+    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request
+    /// is left over.
     may_draw_ahead: bool,
 }
 
@@ -159,7 +159,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Runs the workload until it is steady, or for as long as the scenario says; returns true if it became steady.
+    /// Runs the workload until it is steady, or for the length that the scenario gives; returns true if it became
+    /// steady.
     ///
     /// Completes a started pass through a trace, so that measuring begins with the trace.
     pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
@@ -215,8 +216,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has the layout
-    /// of the fill, and the other tenants may look steady without it.
+    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has
+    /// the layout of the fill, and the other tenants may look steady without it.
     fn all_have_overwritten(&self) -> bool {
         self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
@@ -250,8 +251,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.run_length.length(self.host_pages)
     }
 
-    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the steady test
-    /// grew.
+    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the
+    /// steady test grew.
     fn run_window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
         let (passes, stage) = (self.passes(), self.stage());
         let is_same_pass = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
@@ -297,7 +298,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(self.batch.pages.len() as u64)
     }
 
-    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of pages.
+    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of
+    /// pages.
     fn run_timed(&mut self, pages: u64) -> Result<u64, RunError> {
         if let ([only], Some(dispatcher)) = (&self.tenants[..], &self.dispatcher)
             && self.may_draw_ahead
@@ -379,8 +381,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the pages that
-    /// the stack accepted; otherwise returns the error.
+    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the
+    /// pages that the stack accepted; otherwise returns the error.
     #[cold]
     fn handle_layer_error(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
         if !error.is_end_of_life() {
@@ -394,7 +396,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Asks the observer whether to continue, and reports the progress from time to time.
+    /// Lets the observer stop the run, and reports the progress from time to time.
     fn observe(&mut self, pages: u64, phase: Phase, done: f64) -> Result<(), RunError> {
         if self.observer.should_continue().is_break() {
             return Err(RunError::Interrupted);

@@ -30,7 +30,7 @@ pub(crate) struct RunOutcome<P> {
     pub final_draw: u64,
     /// Response times, in timed mode.
     pub timing: Option<TimingReport>,
-    /// Report of the source, in addition to its operations.
+    /// Report of the source about itself, if it has one.
     pub top: Option<serde_json::Value>,
     /// Wall-clock seconds.
     pub seconds: f64,

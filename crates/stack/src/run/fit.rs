@@ -15,10 +15,10 @@ use wearwell_base::foresight::Foresight;
 use wearwell_engine::layer::ContentId;
 use wearwell_workload::PageBatch;
 
-/// Pages read from the trace at a time.
+/// Number of pages read from the trace at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Batches between two reports of progress.
+/// Number of batches between two reports of progress.
 const BATCHES_PER_PROGRESS: u64 = 64;
 
 /// Smallest drive, in pages, at which the search gives up: far above what any preset needs for its planes.
@@ -27,7 +27,7 @@ const LARGE_DRIVE_PAGES: u64 = 1 << 24;
 /// Bisection steps between a drive that is too small and one that is large enough.
 const BISECTION_STEPS: u32 = 5;
 
-/// Sizes the drive of `scenario` to fit its traces, if `device.fit` asks for it: computes the capacity, and the address
+/// Sizes the drive of `scenario` to fit its traces, if `device.fit` requests it: computes the capacity, and the address
 /// rules that go with it. With several tenants, each tenant with a trace gets as many pages as its trace touches.
 ///
 /// Reads each trace once. The extent is stored in `device.fit`, so that the scenario needs no second search.
@@ -120,8 +120,8 @@ impl FitSearch<'_> {
         let found = loop {
             match self.try_size(pages) {
                 Ok((None, found)) => break found,
-                // Layers above the drive show fewer pages than the drive has, and each of several writers has only a part
-                // of them.
+                // Layers above the drive show fewer pages than the drive has, and each of several writers has only a
+                // part of them.
                 Ok((Some(short), _)) => {
                     too_small = pages;
                     pages = short.required_drive_pages(pages).max(pages + 1);
@@ -140,8 +140,8 @@ impl FitSearch<'_> {
         Ok(self.bisect(too_small, pages, found))
     }
 
-    /// Returns the smallest drive found by bisection between `too_small` pages and `large_enough` pages; `found` is the scenario
-    /// for `large_enough`.
+    /// Returns the smallest drive found by bisection between `too_small` pages and `large_enough` pages; `found` is the
+    /// scenario for `large_enough`.
     fn bisect(&self, mut too_small: u64, mut large_enough: u64, mut found: Scenario) -> Scenario {
         for _ in 0..if too_small == 0 { 0 } else { BISECTION_STEPS } {
             let pages = too_small.midpoint(large_enough);
@@ -210,7 +210,7 @@ struct PageShortage {
 }
 
 impl PageShortage {
-    /// Returns the drive size at which the trace would fit, if the shown pages grew in proportion to `pages`.
+    /// Returns the drive size at which the trace would fit, if the exported pages grew in proportion to `pages`.
     fn required_drive_pages(self, pages: u64) -> u64 {
         let scaled = (u128::from(pages) * u128::from(self.touched)).div_ceil(u128::from(self.exported));
         u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -8,8 +8,8 @@ const MAX_REGIONS: usize = 64;
 /// Maximum number of intervals; if there are more windows, an interval contains several neighbouring windows.
 const MAX_INTERVALS: usize = 128;
 
-/// Erases by region of the drive and interval of the run. Blocks are programmed once between erases, so the map also shows where pages
-/// were written.
+/// Erases by region of the drive and interval of the run. Blocks are programmed once between erases, so the map also
+/// shows where pages were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EraseHeatMap {
     /// Neighbouring blocks in a region; the last region may have fewer.
@@ -79,7 +79,7 @@ impl HeatMapRecorder {
     }
 }
 
-/// Merges two intervals, of which `other` is the later one.
+/// Merges two neighbouring intervals.
 fn merged(earlier: &(u64, Vec<u64>), later: &(u64, Vec<u64>)) -> (u64, Vec<u64>) {
     (later.0, earlier.1.iter().zip(&later.1).map(|(one, other)| one + other).collect())
 }

@@ -16,10 +16,10 @@ use wearwell_base::foresight::{Foresight, FutureOperations};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Pages drawn at a time.
+/// Number of pages drawn at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Passes through a trace without a write after which no write is expected.
+/// Number of passes through a trace without a write after which no write is expected.
 const MAX_PASSES_WITHOUT_WRITE: u64 = 2;
 
 /// The operations of one tenant of a run, in order, from the fresh drive on.
@@ -28,7 +28,7 @@ struct HostOps {
     preconditioning: VecDeque<(Box<dyn Source>, u64)>,
     workload: Box<dyn Source>,
     batch: PageBatch,
-    /// Last pass through the trace in which it wrote.
+    /// Last pass through the trace that contained a write.
     last_writing_pass: Option<u64>,
 }
 
@@ -101,8 +101,8 @@ impl HostOps {
     }
 }
 
-/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error when it gets
-/// there.
+/// Future operations of a run. After an unreadable line of the trace, no further operations are known; the run itself
+/// reports the error at that line.
 impl FutureOperations for HostOps {
     fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
         HostOps::next(self, sink).unwrap_or(false)
@@ -124,8 +124,8 @@ fn foresight_error(problem: &str) -> RunError {
     ConfigError::new("tenant", problem).into()
 }
 
-/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no operations
-/// remain.
+/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no
+/// operations remain.
 ///
 /// # Errors
 /// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.

@@ -57,7 +57,7 @@ impl LiveClock {
         self.clock.next_request_number()
     }
 
-    /// Returns the ends of requests that are known by now: see [`Clock::go_to`].
+    /// Appends the requests whose end is known by now, see [`Clock::advance_to`].
     pub fn collect_completed(&mut self, completed: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.clock.advance_to(self.now_ns, completed)
     }

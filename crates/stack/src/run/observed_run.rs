@@ -20,8 +20,8 @@ pub trait PageObserver {
     /// Receives the resolved scenario before it is built; an error refuses it.
     fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
 
-    /// Receives the effects of a request (during the fill: of a batch of them) on the media, each with the number of its layer
-    /// in [`ResolvedScenario::tree`]; returns whether to continue.
+    /// Receives the effects of a request on the media, or of a batch of requests during the fill. Each effect comes
+    /// with the number of its layer in [`ResolvedScenario::tree`]. Returns `Break` to end the run.
     fn observe(&mut self, phase: Phase, events: Vec<(usize, MediumEvent)>) -> ControlFlow<()>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct ObservedRun<'a, P> {
     pub batch: PageBatch,
 }
 
-/// Reason to stop: the observer has enough, or nothing more can be written.
+/// Reason to stop: the observer stopped the run, or no further page can be written.
 enum StopReason {
     ObserverStopped,
     EndOfLife(LayerError),
@@ -108,8 +108,8 @@ impl<P: RunPayload> ObservedRun<'_, P> {
         }
     }
 
-    /// Applies the current batch for tenant `at` and reports its effects to the observer. With `dress`, the tenant's source
-    /// first adds contents to a batch of another source.
+    /// Applies the current batch for tenant `at` and reports its effects to the observer. With `needs_contents`, the
+    /// tenant's source first adds contents to a batch of another source.
     fn apply(&mut self, at: usize, phase: Phase, needs_contents: bool) -> Result<(), StopReason> {
         let Tenant { source, sent, first_hint, .. } = &mut self.tenants[at];
         if needs_contents {

@@ -2,7 +2,8 @@
 
 use super::error::RunError;
 
-/// A workload writes nothing if it has requested this many times the drive's pages without a write, and at least `NO_WRITE_LIMIT_PAGES`.
+/// A workload writes nothing if it has requested this many times the drive's pages without a write, and at least
+/// `NO_WRITE_LIMIT_PAGES`.
 const NO_WRITE_LIMIT_DRIVES: u64 = 8;
 const NO_WRITE_LIMIT_PAGES: u64 = 1 << 20;
 
@@ -11,9 +12,9 @@ const MAX_REQUESTED_PER_WRITE: u64 = 100;
 
 /// Page counts that measure the length of a run.
 ///
-/// The length of a run is normally its written pages, because writes wear the drive and determine amplification. A run that
-/// only reads would never end. In timed mode its length is the requested pages, because it still has response times; otherwise
-/// it is an error.
+/// The length of a run is normally its written pages, because writes wear the drive and determine amplification. A run
+/// that only reads would never end. In timed mode its length is the requested pages, because it still has response
+/// times; otherwise it is an error.
 #[derive(Debug, Default)]
 pub(super) struct RunLength {
     /// Pages written before the workload began.
@@ -39,8 +40,8 @@ impl RunLength {
         RunLength { start_pages: host_pages, pages_since_write_limit, is_timed, ..RunLength::default() }
     }
 
-    /// Adds the pages that the workload requested, and those of them that it wrote. For a trace, only whole passes show whether
-    /// it writes.
+    /// Adds the pages that the workload requested, and those of them that it wrote. For a trace, only whole passes show
+    /// whether it writes.
     pub fn add(&mut self, requested_pages: u64, written_pages: u64, is_trace: bool) -> Result<(), RunError> {
         self.requested_pages += requested_pages;
         self.window_requested_pages += requested_pages;
@@ -62,8 +63,8 @@ impl RunLength {
     pub fn end_pass(&mut self) -> Result<(), RunError> {
         let requested_pages = std::mem::take(&mut self.pass_requested_pages);
         let written_pages = std::mem::take(&mut self.pass_written_pages);
-        // In timed mode response times are worth measuring even with so few writes; waiting for the writes would take thousands
-        // of passes.
+        // In timed mode response times are worth measuring even with so few writes; waiting for the writes would take
+        // thousands of passes.
         self.by_requested_pages |= self.is_timed && MAX_REQUESTED_PER_WRITE * written_pages < requested_pages;
         if self.has_written || self.by_requested_pages { Ok(()) } else { self.handle_missing_writes() }
     }

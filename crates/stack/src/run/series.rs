@@ -20,8 +20,8 @@ impl Series {
         Series { windows: Vec::new(), causes: CauseRecorder::default(), heat, start }
     }
 
-    /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out of
-    /// `host_pages` since the drive was new.
+    /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out
+    /// of `host_pages` since the drive was new.
     pub fn end_window(
         &mut self,
         phase: Phase,

@@ -55,8 +55,8 @@ pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of their
-/// mean; `None` with too few windows.
+/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of
+/// their mean; `None` with too few windows.
 pub fn drift(windows: &[f64]) -> Option<f64> {
     if windows.len() < MIN_WINDOWS {
         return None;
@@ -73,8 +73,8 @@ pub fn drift(windows: &[f64]) -> Option<f64> {
 
 /// True if the warm-up is long enough: the second half of `windows` drifts by at most `tolerance`.
 ///
-/// Half of the whole history, not a fixed number of windows. A slow approach to the steady state, as with cold data
-/// that is rarely overwritten, drifts little over any fixed interval but not over half of its own length.
+/// The test uses half of the history instead of a fixed number of windows. A slow approach to the steady state, as with
+/// cold data that is rarely overwritten, drifts little over any fixed interval but not over half of the history.
 pub fn is_steady(windows: &[f64], tolerance: f64) -> bool {
     drift(&windows[windows.len() / 2..]).is_some_and(|drift| drift.abs() <= tolerance)
 }

@@ -53,7 +53,8 @@ pub(super) fn next_tenant(tenants: &[Tenant]) -> usize {
     progress.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a run has a tenant").0
 }
 
-/// Builds the tenants of a run with the information that it `needs`; `custom_workload` makes the workload of the only tenant.
+/// Builds the tenants of a run with the information that it `needs`; `custom_workload` makes the workload of the only
+/// tenant.
 pub(crate) fn build<P: Payload>(
     scenario: &Scenario,
     stack: &Stack<P>,

@@ -1,4 +1,5 @@
-//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
+//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a
+//! [`Scenario`].
 //!
 //! Every error names the key, and the position in the file if the file contains the error.
 
@@ -14,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// Groups of keys that express the same setting: setting one by hand removes the other keys of its group from a file.
+/// Groups of keys that express the same setting: a change of one key removes the other keys of its group from a file.
 const EXCLUSIVE_KEYS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
@@ -38,7 +39,7 @@ const EXCLUSIVE_ENTRY_KEYS: &[(&str, &[&str])] =
 pub struct Draft {
     value: Value,
     source: Option<Source>,
-    /// Keys that were changed by hand.
+    /// Keys that were changed since.
     changed: Vec<Key>,
 }
 
@@ -50,8 +51,8 @@ struct Source {
     spans: Spans,
 }
 
-/// Gives the scenario of an old result the meaning that it had when the result was written. A result names every choice, so a choice
-/// that is not named did not exist then, and every run behaved alike.
+/// Adds the settings that the scenario of an old result lacks. A result names every setting, so a missing one did not
+/// exist when the result was written; all runs then had the values that are added here.
 fn fill_old_defaults(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
@@ -157,8 +158,8 @@ impl Draft {
 
     /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
     ///
-    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of policy or
-    /// workload replaces another, the settings of the replaced kind are removed too.
+    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of
+    /// policy or workload replaces another, the settings of the replaced kind are removed too.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
         let key = Key::parse(key).map_err(|problem| setting_error(key, problem))?;
         self.remove_exclusive_keys(&key);
@@ -182,8 +183,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes over from `fitted`, the same scenario, the size of a drive that fits its traces, so that later steps need not read the
-    /// traces for it.
+    /// Copies the size of the drive from `fitted`, the same scenario with a drive that fits its traces, so that later
+    /// steps need not read the traces.
     ///
     /// # Errors
     /// None, if `fitted` is the same scenario.
@@ -283,7 +284,7 @@ impl Draft {
         Ok(scenario)
     }
 
-    /// Adds the position in the file to an error about a setting that was found later.
+    /// Adds the position in the file to an error about a setting that was found after the draft was read.
     pub fn explain(&self, error: &ConfigError) -> DraftError {
         self.error_at(Some(&error.key), error.problem.clone())
     }
@@ -357,8 +358,8 @@ impl Source {
     }
 }
 
-/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer than any
-/// scenario.
+/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer
+/// than any scenario.
 fn read_text(path: &Path) -> std::io::Result<String> {
     const MAX_BYTES: u64 = 64 << 20;
     let file = File::open(path)?;

@@ -63,7 +63,7 @@ impl Segment {
         }
     }
 
-    /// Returns the value that this step leads to, for changing it.
+    /// Returns a mutable reference to the value that this step leads to.
     pub fn value_in_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
         match self {
             Segment::Name(name) => value.get_mut(name),

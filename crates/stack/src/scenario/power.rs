@@ -108,7 +108,7 @@ impl PowerConfig {
         }
     }
 
-    /// Returns the plan of power cuts; `seed` is the scenario's own.
+    /// Returns the plan of power cuts; `seed` is the root seed of the scenario.
     pub(crate) fn plan(&self, seed: Seed) -> Result<PowerPlan, ConfigError> {
         let settings = |cuts| CutSettings {
             cuts,
@@ -121,7 +121,8 @@ impl PowerConfig {
             .map_or(PowerPlan::BetweenRequests, |cuts| PowerPlan::DuringOperations(settings(cuts))))
     }
 
-    /// Returns the time without power at each cut, nanoseconds. `timed` is true if the run has a clock. Errors name the key.
+    /// Returns the time without power at each cut, nanoseconds. `timed` is true if the run has a clock. Errors name the
+    /// key.
     pub(crate) fn off_ns(&mut self, timed: bool) -> Result<u64, ConfigError> {
         let error = |problem: String| Err(ConfigError::new("power.off_ms", problem));
         if !timed || self.resolve_cuts()?.is_none() {

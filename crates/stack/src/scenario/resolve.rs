@@ -335,7 +335,7 @@ fn add_features_above(
     ]);
 }
 
-/// Refuses deduplication if the scenario does not say what pages hold.
+/// Refuses deduplication if the scenario does not configure the contents of pages.
 fn check_contents(scenario: &Scenario) -> Result<(), ConfigError> {
     if !scenario.holds_content() {
         return Ok(());
@@ -363,7 +363,7 @@ fn resolve_timing(
     device: &ResolvedDevice,
 ) -> Result<Option<ResolvedTiming>, ConfigError> {
     let trace = writers::any_trace(scenario);
-    // A workload supplied by the program appears in neither place.
+    // A workload supplied by the program is not in the scenario: without a trace, there is a workload.
     let sources = RequestSources { trace, workload: writers::any_workload(scenario) || !trace };
     let hash_ns = scenario.hash_ns();
     let timed = scenario.timing.is_some();

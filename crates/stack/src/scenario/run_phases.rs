@@ -139,8 +139,8 @@ pub(crate) fn check(
 /// Page writes of the longest run: ten million a second for three years.
 const MAX_PAGES: f64 = 1e15;
 
-/// Refuses lengths that do not suit a drive with `logical_pages` pages: phases longer than any feasible run, and windows of
-/// less than a page.
+/// Refuses lengths that do not suit a drive with `logical_pages` pages: phases longer than any feasible run, and
+/// windows of less than a page.
 pub(crate) fn check_pages(
     measure: &Measure,
     precondition: &Precondition,

@@ -21,8 +21,8 @@ pub fn schema() -> &'static Value {
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
 
-/// Returns the key inside the table at `key` that a bare name sets: `policy` for `ftl.victim`. `None` if the table cannot be
-/// given by a name.
+/// Returns the key inside the table at `key` that a bare name sets: `policy` for `ftl.victim`. `None` if the table
+/// cannot be given by a name.
 pub fn short_form(key: &str) -> Option<&'static str> {
     short_form_at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
 }

@@ -122,7 +122,8 @@ pub struct TimingConfig {
     pub hash_engines: Option<u32>,
 }
 
-/// Rows of flash pages on all planes that a drive's write buffer holds: rows being programmed, and rows arriving meanwhile.
+/// Rows of flash pages on all planes that a drive's write buffer holds: rows being programmed, and rows arriving
+/// meanwhile.
 const BUFFERED_ROWS: u64 = 4;
 
 /// Longest time, one hour.
@@ -153,7 +154,8 @@ fn missing_error(key: &str) -> ConfigError {
 }
 
 impl TimingConfig {
-    /// Returns the timing of the flash of a resolved drive and writes every choice back. Errors name the key within the table.
+    /// Returns the timing of the flash of a resolved drive and writes every choice back. Errors name the key within the
+    /// table.
     pub(crate) fn flash(
         &mut self,
         device: &Device,
@@ -263,7 +265,8 @@ impl TimingConfig {
         Ok(host)
     }
 
-    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write buffer.
+    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write
+    /// buffer.
     fn resolve_front(
         &mut self,
         device: &Device,
@@ -286,7 +289,8 @@ impl TimingConfig {
         Ok(Some(front))
     }
 
-    /// Fills in the default of `cleaning`: a drive's writes are buffered, and wait for cleaning only if the buffer is full.
+    /// Fills in the default of `cleaning`: a drive's writes are buffered, and wait for cleaning only if the buffer is
+    /// full.
     fn cleaning(&mut self) -> Cleaning {
         let is_drive = self.controller == Some(Controller::Drive);
         *self.cleaning.get_or_insert(if is_drive { Cleaning::Background } else { Cleaning::Foreground })

@@ -39,7 +39,7 @@ pub struct TreeLayer {
     pub partitions: Option<Vec<u32>>,
 }
 
-/// Position of a log or a tenant: the layer below, and the pages it has there.
+/// Position of a log or a tenant in the tree: the layer below, and the pages of that layer that it has.
 #[derive(Clone, Debug)]
 pub struct Attachment {
     /// Name of the log or tenant.
@@ -48,7 +48,7 @@ pub struct Attachment {
     pub layer_index: usize,
     /// Number of the partition of that layer, if the layer is divided.
     pub partition: Option<usize>,
-    /// Pages that the log or tenant has there.
+    /// Pages of that layer that the log or tenant has.
     pub pages: u32,
 }
 
@@ -122,7 +122,7 @@ impl Tree {
         }
     }
 
-    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` says whether it ends on
+    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` determines if it ends on
     /// a whole block.
     pub(crate) fn lower_layer(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
         let below = self.layers[at].below.as_ref().expect("a log stands on a layer");

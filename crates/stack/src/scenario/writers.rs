@@ -28,7 +28,7 @@ pub(crate) fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
     scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
 }
 
-/// Returns the trace of tenant `at`, for changing it.
+/// Returns a mutable reference to the trace of tenant `at`.
 pub(crate) fn trace_of_mut(scenario: &mut Scenario, at: usize) -> Option<&mut TraceConfig> {
     match scenario.tenant.get_mut(at) {
         Some(tenant) => tenant.trace.as_mut(),
@@ -88,7 +88,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses all other writers beside `top`.
+/// Refuses every other writer next to `top`.
 fn check_only_top(scenario: &Scenario, (workload, trace): (bool, bool)) -> Result<(), ConfigError> {
     let other_writers = [
         ("workload", workload),

@@ -1,5 +1,5 @@
-//! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and changes no
-//! count.
+//! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and
+//! changes no count.
 
 use crate::common::{run_text, scenario, writable_ftls};
 use wearwell_engine::counters::{Cause, Operation};

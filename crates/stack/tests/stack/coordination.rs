@@ -1,5 +1,5 @@
-//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run does not
-//! change earlier counts.
+//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run
+//! does not change earlier counts.
 
 use crate::common::{root, run_text, scenario, try_run, writable_ftls};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
@@ -75,8 +75,8 @@ fn completing_policy_equals_d_choices_only_without_weight() {
         let run = |victim: &str| counts(&run_text(&log_on_ftl(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
-        // A hybrid FTL keeps a segment that is written in order, and in whole blocks, in blocks of its own: nothing is left to
-        // complete.
+        // A hybrid FTL stores a segment that is written in order and in whole blocks in separate blocks, so no block
+        // remains to be completed.
         let weighted = run("{ policy = \"completing\", weight = 4.0 }");
         assert_eq!(none == weighted, matches!(drive, "fast" | "bast"), "{drive}");
     }
@@ -161,7 +161,7 @@ fn missing_ability_is_refused_with_names_of_both_layers() {
     }
 }
 
-/// Tenants know whose pages are moved on every drive, or a warning gives the reason.
+/// On every drive, moved pages are attributed to tenants, or a warning gives the reason why not.
 #[test]
 fn moved_pages_are_attributed_on_every_ftl() {
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";

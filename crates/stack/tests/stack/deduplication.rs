@@ -70,7 +70,7 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
                 // Slots are reused in any order, which makes an FTL with a block map merge more.
                 let has_fewer_programs = result.nand.programs < none.nand.programs;
                 assert!(has_fewer_programs || is_hybrid(ftl), "{name}");
-                // With so much spare space cleaning sees few pages.
+                // With so much spare space, cleaning examines few pages.
                 let least = if kind == "cagc" { 1.01 } else { 1.05 };
                 assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
                 assert_eq!(found.hits == 0, kind == "cagc", "{name}: {found:?}");

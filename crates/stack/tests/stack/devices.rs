@@ -127,7 +127,7 @@ fn preset_defaults_to_controller_of_its_drive() {
     assert_eq!(customised.write_buffer.map(|size| size.0), Some(64 << 10));
     let ideal = timing(preset, "controller = \"ideal\"");
     assert_eq!((ideal.host_mb_per_s, ideal.controller_read_us, ideal.write_buffer), (None, Some(0.0), None));
-    // A preset made for counting models no drive.
+    // A preset for counting runs models no drive.
     assert_eq!(timing("preset = \"gecko\"\ncapacity = \"256 MiB\"", "").host_mb_per_s, None);
     let error = error_of(&format!(
         "{}[timing]\ncontroller = \"drive\"\n",

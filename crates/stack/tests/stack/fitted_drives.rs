@@ -9,8 +9,8 @@ use wearwell_stack::{Fit, RunResult, Scenario, TraceExtent, resolve};
 /// Pages of the traces below.
 const PAGES: u64 = 300;
 
-/// A trace in Wearwell's CSV format that writes each of [`PAGES`] pages several times, with addresses `gap` pages apart and 1 ms
-/// between writes.
+/// A trace in Wearwell's CSV format that writes each of [`PAGES`] pages several times, with addresses `gap` pages apart
+/// and 1 ms between writes.
 struct Trace {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -94,8 +94,8 @@ fn layers_above_and_large_planes_enlarge_fitted_drive() {
     assert!(preset.lifetime.is_none() || preset.lifetime.unwrap().years.is_some());
 }
 
-/// With two tenants, each trace gets as many pages as it touches, by its tenant's share. The drive is at most one block larger
-/// than necessary.
+/// With two tenants, each trace gets as many pages as it touches, by its tenant's share. The drive is at most one block
+/// larger than necessary.
 #[test]
 fn trace_of_each_tenant_fits_its_partition() {
     let traces = [Trace::new(1), Trace::new(1000)];

@@ -1,8 +1,8 @@
 //! Exact counts of every policy on shared small workloads.
 //!
-//! A changed number here means changed results of all scenarios with that policy. The test prints the rows that differ; to
-//! renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, with the
-//! reason.
+//! A changed number here means changed results of all scenarios with that policy. The test prints the rows that differ;
+//! to renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, with
+//! the reason.
 
 use crate::common::{assert_file_equals, run_text};
 use wearwell_engine::counters::Operation;

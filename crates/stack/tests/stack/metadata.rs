@@ -27,7 +27,7 @@ fn f2fs_checkpoint_has_two_pages_and_packed_summaries_with_any_number_of_logs() 
         let result = run_text(&text);
         let metadata = result.layers[0].metadata.unwrap();
         assert!(metadata.checkpoints > 0 && metadata.metadata_share > 0.0);
-        // Three open segments of 64 pages have at most 192 summaries, and a page has room for 440.
+        // Three open segments of 64 pages have at most 192 summaries, and a page holds up to 440.
         assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * 3, "{preset}");
         let kinds = [metadata.summary_pages, metadata.map_pages, metadata.segment_info_pages];
         let sum = kinds.iter().sum::<u64>() + metadata.checkpoint_pages;
@@ -40,8 +40,8 @@ fn f2fs_checkpoint_has_two_pages_and_packed_summaries_with_any_number_of_logs() 
     assert!(error.to_string().contains("laid out for 6 streams"), "{error}");
 }
 
-/// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after each
-/// `sync_every` of them.
+/// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after
+/// each `sync_every` of them.
 fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     let mut trace = "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned();
     for at in 0..2048usize {
@@ -74,9 +74,9 @@ fn pages_written(metadata: &str, placement: &str, trace: &str) -> (f64, Metadata
     (2048.0 * (1.0 + metadata.metadata_per_written_page.unwrap()), metadata)
 }
 
-/// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs` 1.15
-/// and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with any number
-/// of logs, which contains the summaries of the three node segments.
+/// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs`
+/// 1.15 and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with
+/// any number of logs, which contains the summaries of the three node segments.
 #[test]
 fn f2fs_model_writes_as_many_sectors_as_linux() {
     let fastboot = "{ preset = 'f2fs', own_streams = 1, on_flush = 'checkpoint', checkpoint_pages = 5 }";

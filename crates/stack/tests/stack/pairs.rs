@@ -11,17 +11,18 @@ use std::fmt::Write;
 use wearwell_stack::RunResult;
 use wearwell_stack::layers::FEATURE_CONFLICTS;
 
-/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it is fixed.
+/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it
+/// is fixed.
 const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
 
-/// Outcome of a pair; the documentation explains the marks.
+/// Outcome of a pair; the documentation explains its symbols.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatrixCell {
     /// The pair works.
     Works,
-    /// The pair works in one stack, with each feature in a layer of its own.
+    /// The pair works in one stack, with each feature in a separate layer.
     SeparateLayers,
     /// Both are values of one setting.
     Same,
@@ -87,7 +88,7 @@ fn combine_outcomes(a: &str, b: &str, outcomes: &[(&str, Outcome)]) -> Result<Ma
     }
 }
 
-/// Returns the marks of all pairs, by row and column.
+/// Returns the outcomes of all pairs, by row and column.
 fn matrix(requests: &[FeatureRequest]) -> Vec<Vec<MatrixCell>> {
     let mut problems = Vec::new();
     let mut marks = vec![vec![MatrixCell::Same; requests.len()]; requests.len()];
@@ -280,7 +281,8 @@ fn windows_change_no_count() {
     assert!(compared > 40, "{compared}");
 }
 
-/// Features without an effect on results: defaults, features only for the calling program, and features that only save memory.
+/// Features without an effect on results: defaults, features only for the calling program, and features that only save
+/// memory.
 const WITHOUT_EFFECT: &[&str] = &["free_pool", "unheard", "log", "held_data", "block_directory"];
 
 /// Every feature changes the result of some scenario here; otherwise its pairs would test nothing.

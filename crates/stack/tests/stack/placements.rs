@@ -1,4 +1,4 @@
-//! Every placement in every surrounding: under a log, in timed mode, with power cuts, deduplication, tenants and trims.
+//! Every placement in every context: under a log, in timed mode, with power cuts, deduplication, tenants and trims.
 
 use crate::common::run_text;
 use wearwell_engine::placement::PLACEMENTS;
@@ -11,7 +11,7 @@ const WORKLOAD: &str = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_s
 const CLOCK: &str = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n\
                      cleaning = \"background\"\n";
 
-/// Surroundings of the FTL: name, keys of the FTL, and the rest of the scenario.
+/// Contexts of the FTL: name, keys of the FTL, and the rest of the scenario.
 const CONTEXTS: &[(&str, &str, &str)] = &[
     ("a map in flash", "structure = \"dftl\"\n", ""),
     ("partial counters", "structure = { kind = \"gecko\", counters = \"none\" }\n", ""),
@@ -27,7 +27,8 @@ const CONTEXTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover them.
+/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover
+/// them.
 const NEED_KNOWLEDGE: [&str; 5] =
     ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
 

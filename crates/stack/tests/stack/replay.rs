@@ -1,4 +1,5 @@
-//! Mapping of a trace's addresses and volumes to pages of the drive, checked by the pages that reach it.
+//! Mapping of a trace's addresses and volumes to pages of the drive, checked by the number of pages that reach the
+//! drive.
 
 use crate::common::{scenario, try_run};
 use std::fs;

@@ -94,7 +94,8 @@ fn shipped_trace_replays_in_whole_passes() {
 
 #[test]
 fn measured_life_agrees_with_endurance_cycles() {
-    // FIFO wears all blocks equally, so that many wear out together; the pool must have room for the pages of each.
+    // FIFO wears all blocks equally, so that many wear out together; the pool must have free space for the pages of all
+    // these blocks.
     let roomy_drive = SMALL.replace("0.15", "0.25");
     let result = run_text(&format!(
         "{roomy_drive}endurance_cycles = 40\nendurance_spread = 0.1\nwears_out = true\n{UNIFORM}\

@@ -159,7 +159,8 @@ fn persistent_trim_costs_a_page_unless_batched() {
         let records = space.metadata.unwrap().trim_record_pages;
         assert_eq!(records, outgoing(space, "log_metadata", "write"));
         assert_eq!(outgoing(space, "host", "write"), space.incoming["write"]);
-        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more write.
+        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more
+        // write.
         let ranges = space.incoming["trim"];
         let expected = ranges / u64::from(trims) + ranges / 256;
         assert!(records.abs_diff(expected) <= 2 + ranges / 256, "{records} for {ranges} trims");
@@ -173,7 +174,7 @@ fn persistent_trim_costs_a_page_unless_batched() {
     assert!(error.starts_with("log[0].structure: needs atomic writes"), "{error}");
 }
 
-/// Hot and cold pages are contiguous: an object is as hot as its pages, and the drive gets its heat as a hint.
+/// Hot and cold pages are contiguous: an object has the temperature of its pages, which the drive receives as a hint.
 #[test]
 fn object_layer_separates_hot_data() {
     let hot = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = false\n";

@@ -16,7 +16,7 @@ pub struct Advice {
     pub version: String,
     /// Number of runs per change; all changes use the same seeds.
     pub replicas: u32,
-    /// Unchanged stack.
+    /// Figures of the unchanged stack.
     pub base: Figures,
     /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,14 +80,14 @@ pub struct TrialResult {
     pub rank: Option<usize>,
     /// Classification of the result.
     pub verdict: TrialVerdict,
-    /// Change that was made.
+    /// The change that was tried.
     #[serde(flatten)]
     pub change: Change,
     /// Saving compared with the unchanged stack at the same capacity; `None` without a figure.
     pub saving: Option<Saving>,
     /// Unchanged stack at the capacity after the change; `None` if the change keeps the capacity.
     pub reference: Option<Reference>,
-    /// Costs of the change besides wear, as far as the model knows them.
+    /// Costs of the change other than wear, as far as the model knows them.
     pub prices: Vec<Price>,
     /// Equivalent options of the software.
     pub options: Vec<OptionChange>,
@@ -145,7 +145,7 @@ pub enum TrialVerdict {
 /// Change that was not tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SkippedChange {
-    /// Change in question.
+    /// The change that was not tried.
     #[serde(flatten)]
     pub change: Change,
     /// Reason why it was not tried.

@@ -13,7 +13,7 @@ const CAPACITY_TOLERANCE: f64 = 0.01;
 /// store.
 const MAX_CAPACITY_LOSS: f64 = 0.75;
 
-/// Change that can be tried.
+/// A change that can be tried on the stack, with the resulting scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// Change proposed by a family, or a combination of changes.

@@ -77,7 +77,8 @@ fn settings(stack: &ResolvedStack<'_>, lower: usize, logs: &[usize], target: u64
     Some(settings)
 }
 
-/// Returns the spare factor with which a log provides `logical` pages besides its own; 0 or below if impossible.
+/// Returns the spare factor with which a log provides `logical` pages in addition to its internal pages; 0 or below if
+/// impossible.
 fn spare_factor_setting(log: &TreeLayer, logical: u64) -> Setting {
     let (physical, stored) = (log.physical_pages as f64, logical + u64::from(log.internal_pages));
     let exact = 1.0 - stored as f64 / physical;

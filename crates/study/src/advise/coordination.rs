@@ -44,7 +44,8 @@ fn wait_for_segment(stack: &ResolvedStack<'_>, at: usize) -> Option<Change> {
     Some(Change::new(&FAMILY, description, settings))
 }
 
-/// Proposes two weights: a page left in a lower block counts as much as a page to be moved here, or a quarter of it.
+/// Proposes two weights: a page left in a block of the layer below counts as much as a page that this log has to move,
+/// or a quarter as much.
 fn completing_victims(stack: &ResolvedStack<'_>, log: usize) -> Vec<Change> {
     let change = |weight: f64| {
         let value = json!({"policy": "completing", "weight": weight});

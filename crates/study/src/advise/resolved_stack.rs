@@ -1,4 +1,4 @@
-//! Stack that advice is for: arrangement, sizes and settings.
+//! The stack to be improved: its layers, sizes and settings.
 
 use serde_json::Value;
 use wearwell_stack::layers::{FtlKind, LayerKind, LogKeys, StoreKeys};

@@ -154,8 +154,8 @@ struct BaselineSet {
 }
 
 impl BaselineSet {
-    /// Uses `full_size` for all `baselines` of equal capacity, and a smaller version of it for the other candidates.
-    /// Candidates whose capacity cannot be matched go to `skipped`.
+    /// Returns `full_size` and, for each capacity of `candidates` that differs from it, a version of `full_size` with
+    /// that capacity. Candidates whose capacity cannot be matched go to `skipped`.
     fn of(
         stack: &AdvisedStack<'_>,
         full_size: &Candidate,
@@ -216,8 +216,8 @@ fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
     only.iter().map(|name| Family::named(name).map_err(AdviseError::Options)).collect()
 }
 
-/// Returns the changes that fit. Drops changes that lead to a scenario in `proposed`; other changes that do not fit go to
-/// `skipped`.
+/// Returns the changes that fit. Drops changes that lead to a scenario in `proposed`; other changes that do not fit go
+/// to `skipped`.
 fn fitting_candidates(
     base: &ResolvedStack<'_>,
     changes: Vec<Change>,
@@ -330,7 +330,7 @@ struct TrialRunner<'a> {
 }
 
 impl TrialRunner<'_> {
-    /// Counts the runs of `candidates` that remain.
+    /// Plans the runs of those `candidates` that have not been run.
     fn plan<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
         let new = self.not_yet_run(&candidates.collect::<Vec<_>>()).len();
         self.planned = self.finished + new * self.options.replicas as usize;

@@ -40,8 +40,8 @@ pub(super) fn streams(stack: &ResolvedStack<'_>, at: usize) -> Option<u8> {
     u8::try_from(levels + 2).ok()
 }
 
-/// Returns settings with which each tree of `draft`, in order, provides as many pages as in `target_pages`, or as many as
-/// possible if that is fewer. Trees that deviate by at most the fraction `tolerance` are left unchanged.
+/// Returns settings with which each tree of `draft`, in order, provides as many pages as in `target_pages`, or as many
+/// as possible if that is fewer. Trees that deviate by at most the fraction `tolerance` are left unchanged.
 pub(super) fn capacity_settings(
     draft: &Draft,
     target_pages: &[u32],

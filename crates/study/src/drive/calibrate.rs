@@ -7,17 +7,17 @@ use serde::Serialize;
 use wearwell_base::units::SpareSpace;
 use wearwell_theory::TheoryError;
 
-/// Spare space with which a law gives the measured write amplification.
+/// Spare space with which a model gives the measured write amplification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectiveSpace {
-    /// Law that was inverted.
+    /// Model that was inverted.
     #[serde(rename = "law")]
     pub model: DriveModel,
-    /// Description of the writes that the law assumes.
+    /// Description of the writes that the model assumes.
     pub writes: String,
-    /// Victim policy of the law.
+    /// Victim policy of the model.
     pub cleaning: &'static str,
-    /// Write amplification by the law for the drive's nominal spare space.
+    /// Write amplification by the model for the drive's nominal spare space.
     pub nominal_write_amplification: f64,
     /// Spare factor that explains the measurement; `None` if no spare factor does.
     pub spare_factor: Option<Interval>,
@@ -36,7 +36,7 @@ const NARROW_WIDTH: f64 = 0.01;
 /// Step for that slope, as a fraction of the spare factor.
 const SLOPE_STEP: f64 = 1e-3;
 
-/// Applies every law to a measured write amplification.
+/// Applies every model to a measured write amplification.
 ///
 /// # Errors
 /// Returns an error if the theory has no solution.
@@ -47,8 +47,8 @@ pub fn calibrate(
     DRIVE_MODELS.iter().map(|&model| effective_space(sheet, model, measured)).collect()
 }
 
-/// Combines a figure over all laws with a known pattern of writes: the value of greedy cleaning, with bounds that cover
-/// the other laws and the rounding of counters.
+/// Combines a figure over all models with a known pattern of writes: the value of greedy cleaning, with bounds that
+/// cover the other models and the rounding of counters.
 pub fn envelope(all: &[EffectiveSpace], figure: fn(&EffectiveSpace) -> Option<Interval>) -> Option<Interval> {
     let known =
         all.iter().filter(|one| one.model != DriveModel::Random).map(|one| Some((one.model, figure(one)?)));
@@ -94,7 +94,8 @@ fn effective_space(
     })
 }
 
-/// Returns the spare factor that explains `measured`, with bounds from those of `measured`; `None` if no spare space does.
+/// Returns the spare factor that explains `measured`, with bounds from those of `measured`; `None` if no spare space
+/// does.
 fn spare_factor(models: &DriveModels, model: DriveModel, measured: &Interval) -> Option<Interval> {
     let value = models.spare_factor(model, measured.value).ok()?;
     if measured.high <= measured.value * (1.0 + NARROW_WIDTH)
@@ -135,7 +136,7 @@ mod tests {
         sheet.resolve().unwrap()
     }
 
-    /// A drive that behaves as the law predicts for its flash is explained by exactly that flash, with nothing unused.
+    /// A drive that behaves as a model predicts from its flash is explained by exactly that flash, with nothing unused.
     #[test]
     fn prediction_of_a_model_is_calibrated_to_nominal_spare_factor() {
         let sheet = sheet();

@@ -1,4 +1,4 @@
-//! Laws: patterns of writing and cleaning whose write amplification theory gives as a function of spare space.
+//! Models: patterns of writing and cleaning whose write amplification theory gives as a function of spare space.
 
 use serde::{Serialize, Serializer};
 use wearwell_theory::mean_field::{MeanField, Structure};
@@ -18,7 +18,7 @@ pub enum DriveModel {
     Random,
 }
 
-/// All laws.
+/// All models.
 pub const DRIVE_MODELS: [DriveModel; 4] =
     [DriveModel::Greedy, DriveModel::DChoices, DriveModel::HotCold, DriveModel::Random];
 
@@ -59,7 +59,7 @@ impl Serialize for DriveModel {
     }
 }
 
-/// Laws for one block size and one division into hot and cold pages.
+/// Models for one block size and one division into hot and cold pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveModels {
     pages_per_block: u32,
@@ -67,7 +67,7 @@ pub struct DriveModels {
 }
 
 impl DriveModels {
-    /// Returns the laws; unset parameters take their defaults.
+    /// Returns the models; unset parameters take their defaults.
     ///
     /// # Errors
     /// Returns an error for numbers that the theory refuses.
@@ -86,7 +86,7 @@ impl DriveModels {
         self.pages_per_block
     }
 
-    /// Describes the writes that a law assumes.
+    /// Describes the writes that a model assumes.
     pub fn writes(&self, model: DriveModel) -> String {
         let percent = |share: f64| {
             format!("{:.4}", 100.0 * share).trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -7,8 +7,8 @@ use wearwell_stack::ByteSize;
 /// Mapping unit of presets, in bytes.
 const MAPPING_UNIT: u64 = 4096;
 
-/// Returns a TOML scenario of the drive of `sheet` under uniform writes. If `simulated_capacity` is given, the drive has that
-/// capacity instead, with the same fraction of spare space and proportional TBW.
+/// Returns a TOML scenario of the drive of `sheet` under uniform writes. If `simulated_capacity` is given, the drive
+/// has that capacity instead, with the same fraction of spare space and proportional TBW.
 ///
 /// # Errors
 /// Returns an error without a cell type, which gives the geometry, and for a size of less than a page.

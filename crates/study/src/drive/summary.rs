@@ -59,7 +59,7 @@ pub struct Usage {
 /// Prediction for one pattern of writing and cleaning.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Name of the law, or `sequential`, which moves no pages.
+    /// Name of the model, or `sequential`, which moves no pages.
     #[serde(rename = "law")]
     pub model: &'static str,
     /// Description of the writes.

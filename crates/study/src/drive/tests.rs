@@ -100,7 +100,8 @@ fn times_of_the_reports_determine_the_period() {
     assert_near(period.gb_per_day.unwrap().value, 256.0);
 }
 
-/// Without a counter of flash programs, 20 per cent of 1,250 TB are 250 TB, plus or minus 12.5; over 51.2 TB.
+/// Without a counter of flash programs, flash writes are 20 per cent of 1,250 TB: 250 TB, plus or minus 12.5, for 51.2
+/// TB from the host.
 #[test]
 fn percentage_used_and_cycles_bound_the_amplification() {
     let report = report("a.json", 100_000, None, 20, 24_000);

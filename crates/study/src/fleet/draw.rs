@@ -184,10 +184,11 @@ impl DrawnDrive {
     }
 }
 
-/// Counts drives that wear out in each of `years`, for a drive with `remaining` years left whose replacements last `life`
-/// years each.
+/// Counts drives that wear out in each of `years`, for a drive with `remaining` years left whose replacements last
+/// `life` years each.
 pub fn count_worn_out(remaining: f64, life: f64, years: u32, mut count: impl FnMut(usize, f64)) {
-    // Number that wear out before time `t`: at left, left + life, left + 2 life...
+    // Number of drives that wear out before time `t`: at `remaining`, `remaining + life`, `remaining + 2 life` and so
+    // on.
     let before = |t: f64| if t <= remaining { 0.0 } else { ((t - remaining) / life).ceil().max(1.0) };
     if remaining >= f64::from(years) {
         return;

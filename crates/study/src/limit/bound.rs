@@ -94,7 +94,7 @@ struct BoundInequality {
 }
 
 impl BoundInequality {
-    /// Builds the inequality for versions that live at least `long`; `None` if it shows early that no rewrites are
+    /// Builds the inequality for versions that live at least `min_life`; `None` if it shows early that no rewrites are
     /// needed.
     fn of(
         history: &WriteHistory,

@@ -1,9 +1,9 @@
 //! Crowding: the number of versions that can share a block without long waits.
 //!
-//! A version is a point with a time of birth (its write) and a time of death (its invalidation). Consider the versions
-//! in one block between two erases that each wait at most `wait` in total. Each is born at most `wait` after the first
-//! erase, dies at most `wait` before the second, and the two delays sum to at most `wait`: the points lie in one
-//! triangle. The triangles that contain a point therefore bound the number of versions in its block.
+//! A version is a point, given by the time of its write and the time of its invalidation. Consider the versions in one
+//! block between two erases that each wait at most `wait` in total. Each is written at most `wait` after the first
+//! erase and invalidated at most `wait` before the second, and the two delays sum to at most `wait`: the points lie in
+//! one triangle. The triangles that contain a point therefore bound the number of versions in its block.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Crowding {
     /// Versions are counted in cells of a grid with at most `most_rows` rows and columns. Every cell that a triangle
     /// touches counts as inside, so the numbers are never too small.
     pub fn of(lives: &[VersionLife], writes: u32, wait: u32, most_rows: u32) -> Self {
-        // All versions are born at different times, which bounds the number in a triangle.
+        // All versions are written at different times, which bounds the number in a triangle.
         let trivial = wait.saturating_add(1);
         let side = wait.div_ceil(CELLS_PER_SIDE).max(writes.div_ceil(most_rows)).max(1);
         // With cells of one write, the grid would barely improve on this bound.
@@ -75,7 +75,7 @@ fn row_extents(wait: u32, side: u32) -> Vec<u32> {
     rows.map(|row| (0..).take_while(|&cells| within(row, cells)).count() as u32 - 1).collect()
 }
 
-/// Points in square cells: row by birth, column by death.
+/// Points in square cells: the row is the time of the write, the column the time of the invalidation.
 struct Grid {
     rows: usize,
     counts: Vec<u32>,
@@ -96,7 +96,7 @@ impl Grid {
     /// A triangle with its corner before the first write holds no more than one with its corner at the first write.
     fn max_sharers(&self, extents: &[u32]) -> Vec<u32> {
         let rows = self.rows;
-        // Corners may be after the last death.
+        // Corners may be after the last invalidation.
         let width = rows + extents.len();
         let corners = self.corner_sums(extents, width);
         let mut largest = vec![0; rows * rows];

@@ -9,12 +9,12 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use wearwell_stack::{Draft, LowerBoundResult, OfflineResult, Progress, RunResult};
 
-/// Adds to `result`, a run of the scenario `draft`, the lower bound and the result of the best offline policy on the
+/// Adds to `result`, a run of the scenario `draft`, the lower bound and the result of the best offline policies on the
 /// same writes.
 ///
 /// # Errors
 ///
-/// Fails as [`super::policies`] does.
+/// Fails as [`super::compare_policies`] does.
 pub fn add_lower_bound(
     draft: &Draft,
     result: RunResult,
@@ -39,7 +39,7 @@ pub struct BoundDistance {
     pub write_amplification: f64,
     /// Lower bound on write amplification.
     pub lower_bound: f64,
-    /// Result of the best offline policy; `None` if the FTL has no placement and victim policy.
+    /// Result of the best offline policies; `None` if the FTL lacks a placement or a victim policy.
     #[serde(rename = "foreseeing")]
     pub offline: Option<OfflineResult>,
 }
@@ -57,7 +57,7 @@ impl BoundDistance {
 ///
 /// # Errors
 ///
-/// Fails as [`super::policies`] does.
+/// Fails as [`super::compare_policies`] does.
 pub fn bound_distance(
     draft: &Draft,
     options: &SweepOptions<'_>,

@@ -3,17 +3,17 @@
 use super::flash::FlashGeometry;
 use wearwell_base::units::Lpn;
 
-/// Time of death of a version that is still valid at the end.
+/// Invalidation time of a version that is still valid at the end.
 pub(super) const NEVER: u32 = u32::MAX;
 
 /// Stretch of host writes, starting at any moment.
 ///
-/// Time is counted in pages written: version `i` is born with write `i`. It dies with the write that overwrites it or,
-/// if it is trimmed, with the first write after the trim. Versions from before the stretch have no number, but count as
-/// valid until they die.
+/// Time is counted in pages written: version `i` is written by write `i`. It is invalidated by the write that
+/// overwrites it or, if it is trimmed, by the first write after the trim. Versions from before the stretch have no
+/// number, but count as valid until they are invalidated.
 #[derive(Clone, Debug, Default)]
 pub struct WriteHistory {
-    /// Time of death of each write's version, [`NEVER`] if it survives the stretch.
+    /// Invalidation time of the version of each write; [`NEVER`] if the version survives the stretch.
     pub(super) invalidated_at: Vec<u32>,
     /// Number of valid pages after each write, summed over all writes.
     pub(super) valid_page_writes: u128,
@@ -108,7 +108,7 @@ impl HistoryRecorder {
         std::mem::take(&mut self.history)
     }
 
-    /// Ends the life of the version in `page`; returns true if there was one.
+    /// Records the invalidation of the version in `page`; returns true if the page held a version.
     fn end_version(&mut self, page: Lpn, now: usize) -> bool {
         let content = self.pages[page.index()];
         if let Some(version) = content.version() {

@@ -17,9 +17,8 @@ pub struct RewriteLoss {
 }
 
 impl RewriteLoss {
-    /// Computes the parts from four write amplifications. `amplification` is that of the policies, `placed` that with the best
-    /// placement and own victim policy. `chosen` is that with own placement and the best victim policy, and `best` that
-    /// with both replaced.
+    /// Computes the parts from four write amplifications: `amplification` with the given policies, `placed` with the
+    /// best placement, `chosen` with the best victim policy, and `best` with both replaced.
     pub fn of(amplification: f64, placed: f64, chosen: f64, best: f64) -> Self {
         RewriteLoss {
             placement: 0.5 * ((amplification - placed) + (chosen - best)),

@@ -17,20 +17,20 @@ pub struct PolicySetting {
 }
 
 impl PolicySetting {
-    /// Returns the part for a value of a scenario: a name or a table.
+    /// Returns the setting for a value of a scenario: a name or a table.
     pub fn new(value: Value) -> Self {
         let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         PolicySetting { name, value: Some(value) }
     }
 }
 
-/// Reason why there is no limit, or no comparison with it.
+/// Reason why there is no lower bound, or no comparison with it.
 #[derive(Debug, thiserror::Error)]
 pub enum LowerBoundError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Draft(Box<DraftError>),
-    /// The unchanged drive cannot be run, or has no limit.
+    /// The unchanged drive cannot be run, or has no lower bound.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The run of the unchanged drive failed.
@@ -98,8 +98,8 @@ impl<'a> PairRuns<'a> {
             .collect()
     }
 
-    /// Makes all later runs measure the same writes as the runs in `unchanged`, seed by seed. Returns the drive's placement
-    /// and victim policy, if it has them.
+    /// Makes all later runs measure the same writes as the runs in `unchanged`, seed by seed. Returns the drive's
+    /// placement and victim policy, if it has them.
     pub fn fix_writes_to(
         &mut self,
         unchanged: &[RunResult],
@@ -124,7 +124,7 @@ impl<'a> PairRuns<'a> {
         Ok(parts)
     }
 
-    /// Executes the runs of `pairs` that have not been made.
+    /// Executes the runs of `pairs` that have not been executed.
     pub fn run_missing(&mut self, pairs: &[(&PolicySetting, &PolicySetting)]) -> Result<(), LowerBoundError> {
         let mut points = Vec::new();
         let mut planned = BTreeSet::new();

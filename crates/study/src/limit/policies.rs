@@ -72,7 +72,7 @@ fn check_names<C: DeserializeOwned>(option: &str, values: &[Value]) -> Result<()
 pub struct PolicyComparison {
     /// Unchanged drive and the lower bound for its writes, for each seed.
     pub limits: Vec<LowerBoundRun>,
-    /// Result of the best offline policies over all seeds; `None` if the FTL has no placement and victim policy.
+    /// Result of the best offline policies over all seeds; `None` if the FTL lacks a placement or a victim policy.
     pub offline: Option<OfflineResult>,
     /// Rows for the other placements and victim policies, on the same writes.
     pub rows: Vec<PolicyRow>,
@@ -101,7 +101,7 @@ impl PolicyComparison {
         self.limits.iter().map(|limit| limit.least_rewrites).sum()
     }
 
-    /// Returns the fraction of the rewrites that is not proven necessary, as [`Limit::unproven_share`].
+    /// Returns the fraction of the rewrites that is not proven necessary, as [`LowerBoundRun::unproven_share`].
     pub fn unproven_share(&self) -> Option<f64> {
         let rewritten = self.write_amplification()? - 1.0;
         (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
@@ -131,7 +131,7 @@ pub struct PolicyRow {
     /// Half-width of the 95 % interval of the excess over the best offline policies, paired by seed; `None` with a
     /// single seed.
     pub above_offline_ci95: Option<f64>,
-    /// Rewrites by cause; `None` if the runs needed for it cannot be made.
+    /// Rewrites by cause; `None` if the runs needed for it cannot be executed.
     pub loss: Option<RewriteLoss>,
 }
 
@@ -142,9 +142,9 @@ pub struct PolicyRow {
 ///
 /// # Errors
 ///
-/// Returns an error for unknown placements and victim policies, for a drive that cannot be run or has no limit, for an
-/// interruption, and if the runs cannot continue. A placement or victim policy that cannot be combined is noted in its
-/// row.
+/// Returns an error for unknown placements and victim policies, for a drive that cannot be run or has no lower bound,
+/// for an interruption, and if the runs cannot continue. A placement or victim policy that cannot be combined is noted
+/// in its row.
 pub fn compare_policies(
     base: &Draft,
     options: &LowerBoundOptions<'_>,
@@ -183,7 +183,7 @@ pub fn compare_policies(
     Ok(PolicyComparison { limits: with_bounds(unchanged)?, offline: best.map(|(_, result)| result), rows })
 }
 
-/// Finds the best offline policies for a run that has been made.
+/// Finds the best offline policies for a run that has been executed.
 pub(super) fn best_offline_result(
     base: &Draft,
     unchanged: &[RunResult],

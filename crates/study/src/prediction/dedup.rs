@@ -6,7 +6,7 @@ use wearwell_stack::layers::Feature;
 use wearwell_theory::dedup::{Contents, DedupSteadyState, Detection};
 use wearwell_workload::MAX_SINGLES;
 
-/// Features of deduplicating drives that the model covers, besides those of every store.
+/// Features of deduplicating drives that the model covers, in addition to those of every store.
 pub const SUPPORTED_FEATURES: &[Feature] = &[
     Feature::Dedup,
     Feature::DedupCleaning,

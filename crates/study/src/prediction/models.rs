@@ -23,7 +23,7 @@ pub struct Model {
     pub notes: Vec<String>,
 }
 
-/// Victim selection law.
+/// Model of victim selection.
 enum SelectionModel {
     /// Mean field with this selection.
     MeanField(Box<dyn Selection>),
@@ -133,7 +133,7 @@ impl Model {
         self.pool_blocks * pages + frontier
     }
 
-    /// Solves the model on a drive that deduplicates its logical pages as in `equal`.
+    /// Solves the model on a drive that deduplicates its logical pages with the parameters `equal`.
     ///
     /// # Errors
     ///

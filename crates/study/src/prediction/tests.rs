@@ -124,7 +124,7 @@ fn workload_without_writes_has_no_prediction() {
     ] {
         assert_eq!(reason(workload), "no model applies: nothing is written");
     }
-    // The remaining requests are writes by the law.
+    // The remaining requests are writes, hot and cold as without reads and flushes.
     let all = predict(&scenario(&[]), PredictionEffort::Full).unwrap();
     let some = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.5, "flush_ratio": 0.3 });
     let some = predict(&scenario(&[("/workload", some)]), PredictionEffort::Full).unwrap();

@@ -18,7 +18,7 @@ drive_writes = 5.0
 "#;
 
 struct InterruptingObserver {
-    /// Number of runs after which the watcher interrupts.
+    /// Number of runs after which the observer interrupts the sweep.
     max_runs: usize,
     finished: AtomicUsize,
 }

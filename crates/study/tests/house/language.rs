@@ -15,10 +15,10 @@ const PERSONS: &[&str] = &["who", "whom", "whoever", "whatever", "somebody", "no
 /// First words that the name of a function must not have.
 const QUESTIONS: &[&str] = &["what_", "who_", "it_", "how_"];
 
-/// Longest sentence of a comment, words; a stretch of code is one word.
+/// Maximum number of words in a sentence of a comment; text in backquotes counts as one word.
 const SENTENCE_WORDS: usize = 35;
 
-/// Longest cell of a table, characters.
+/// Maximum number of characters in a cell of a table.
 const CELL_CHARS: usize = 200;
 
 /// Folder of generated tables, which is not checked.
@@ -108,7 +108,7 @@ struct Passages {
 }
 
 impl Passages {
-    /// Adds a line of a comment, without the comment's mark.
+    /// Adds a line of a comment, without the comment marker.
     fn add(&mut self, line: usize, is_docstring: bool, body: &str) {
         let body = body.trim();
         if body.starts_with("```") {
@@ -211,7 +211,7 @@ fn all() -> Vec<(String, Passage)> {
     rust().into_iter().chain(texts("py").into_iter().chain(texts("pyi")).flat_map(of_file)).collect()
 }
 
-/// Replaces each stretch between two `marks` by one word.
+/// Replaces each text between two characters `mark` by one word.
 fn without_quoted(text: &str, mark: char) -> String {
     let pieces: Vec<&str> = text.split(mark).collect();
     let last = pieces.len() - 1;

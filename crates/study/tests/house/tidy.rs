@@ -74,7 +74,7 @@ const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 
-/// Longest file and function, lines.
+/// Maximum numbers of lines of a file and of a function.
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
 

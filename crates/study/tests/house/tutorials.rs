@@ -1,16 +1,17 @@
 //! The tutorials for developers, `docs/adding-*.md`, followed literally.
 //!
-//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of the
-//! line, as in "Write `crates/engine/src/victim/new.rs`:".
+//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of
+//! the line, as in "Write `crates/engine/src/victim/new.rs`:".
 //!
-//! - A block of `diff` changes the file; `@@` separates places. The unchanged and removed lines of a place occur there once.
+//! - A block of `diff` changes the file; `@@` separates hunks. The unchanged and removed lines of a hunk occur once in
+//!   the file.
 //! - A block after the word *Append* is added at the end of the file.
 //! - Any other block is a new file.
-//! - Blocks without a file explain and are not followed.
+//! - Blocks without a file are explanations and are not applied.
 //!
-//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the repository
-//! with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks apply and that
-//! all names exist.
+//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the
+//! repository with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks
+//! apply and that all names exist.
 
 use crate::common::root;
 use crate::tidy::{assert_no_complaints, files, sources};
@@ -25,7 +26,7 @@ const FOLLOWED: &str = "<!-- not run: by `make tutorials`, in a copy of the repo
 /// Folder of the copy and of its build, from the root of the repository.
 const FOLDER: &str = "target/tutorials";
 
-/// Settings of the build of the copy: the commands run for moments only, so nothing of ours is optimised.
+/// Settings of the build of the copy: the commands run only briefly, so no crate of the project is optimised.
 const UNOPTIMISED: &str = "[profile.dev.package]\n\
     wearwell-base = { opt-level = 0 }\nwearwell-trace = { opt-level = 0 }\nwearwell-theory = { opt-level = 0 }\n\
     wearwell-workload = { opt-level = 0 }\nwearwell-engine = { opt-level = 0 }\nwearwell-study = { opt-level = 0 }\n";
@@ -91,7 +92,7 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// Returns the unchanged and removed lines of a place in a diff, and the lines that replace them.
+/// Returns the unchanged and removed lines of a hunk in a diff, and the lines that replace them.
 fn sides(place: &str) -> [String; 2] {
     ['+', '-'].map(|other| {
         let lines = place.lines().filter(|line| !line.starts_with(other));
@@ -227,7 +228,7 @@ fn tutorials_apply_alone_and_together() {
     assert!(all_applied().len() > pages.len());
 }
 
-/// Returns the stretches of code in the prose of a page.
+/// Returns the pieces of code in the prose of a page.
 fn code_in_prose(page: &str) -> Vec<&str> {
     let mut in_block = false;
     let prose = page.lines().filter(|line| {

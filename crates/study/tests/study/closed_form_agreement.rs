@@ -135,7 +135,7 @@ fn fifo_cleaning_agrees_with_its_closed_form() {
     }
 }
 
-/// Simulates FIFO on a ring of single pages: the hand copies a valid page, or the host writes there.
+/// Simulates FIFO on a ring of single pages: at each position, either a valid page is copied or the host writes a page.
 #[test]
 fn fifo_copies_closed_form_shares() {
     let (spare_factor, r, f) = (0.1, 0.9, 0.2);
@@ -165,7 +165,7 @@ fn fifo_copies_closed_form_shares() {
     let (a, shares) = fifo_copied_shares(&drive, &Classes::hot_cold(r, f).unwrap()).unwrap();
     let simulated = (1.0 + all / f64::from(written), f64::from(copied[0]) / all);
     println!("simulated {simulated:?}, expected {:?}", (a, shares[0]));
-    // 2 million copies and a few hundred thousand writes scatter by 0.2 %.
+    // The results of two million copies and a few hundred thousand writes scatter by 0.2 %.
     assert!((simulated.0 / a - 1.0).abs() < 0.005);
     assert!((simulated.1 / shares[0] - 1.0).abs() < 0.01);
 }

@@ -78,7 +78,7 @@ fn simulated_drive_is_calibrated_to_its_spare_space() {
         let bounds = spare.low * (1.0 - share)..=spare.high * (1.0 + share);
         assert!(bounds.contains(&SPARE_FACTOR), "{model:?}: {spare:?}, {share}");
         assert!(share < 0.03 && (spare.high - spare.low) < 0.001, "{model:?}: {spare:?}, {share}");
-        // Another law would give another spare factor.
+        // Another model would give another spare factor.
         let other = effective_space(&result, DriveModel::Random).spare_factor.unwrap();
         assert!(other.value > 1.3 * SPARE_FACTOR, "{other:?}");
     }

@@ -42,7 +42,7 @@ pub fn fifo_copied_shares(drive: &Drive, classes: &Classes) -> Result<(f64, Vec<
     }
     let written = writes_per_round(drive, classes)?;
     let coldest = classes.as_slice().iter().map(|class| class.relative_rate()).fold(f64::INFINITY, f64::min);
-    // All weights are scaled by exp(v heat) of the coldest class, so that none overflows or vanishes.
+    // All weights are scaled by exp(v r / f) of the coldest class, so that none overflows or vanishes.
     let copied = |class: &super::super::Class| {
         let survives = libm::exp(-written * (class.relative_rate() - coldest));
         class.write_share * survives / -libm::expm1(-written * class.relative_rate())

@@ -10,7 +10,7 @@ const BISECTION_STEPS: usize = 200;
 pub struct OfflineBound {
     /// Lower bound on write amplification for any algorithm.
     pub write_amplification: f64,
-    /// Spare pages from which on a drive that knows all future writes needs no cleaning copies.
+    /// Smallest number of spare pages with which a drive that knows all future writes needs no cleaning copies.
     pub needed_pages: f64,
 }
 

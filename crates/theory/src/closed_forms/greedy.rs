@@ -87,7 +87,7 @@ mod tests {
         for pages in [1, 2, 7, 64] {
             let values: Vec<f64> =
                 (1..1000).map(|i| amplification_at(pages, f64::from(i) / 1000.0)).collect();
-            // The first stretch, b (1 - b S_f) / rho, ends before S_f = 1/3 and is the steepest.
+            // The first piece, b (1 - b S_f) / rho, ends before S_f = 1/3 and is the steepest.
             let steepest = 2.25 * f64::from(pages * (pages - 1)) / 1000.0;
             let fine = |a: &f64, b: &f64| a - b >= -1e-12 && a - b <= steepest + 1e-12;
             assert!(values.is_sorted_by(fine), "b = {pages}");

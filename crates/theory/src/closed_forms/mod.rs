@@ -13,7 +13,7 @@
 //! | [`greedy_large_blocks`] | fewest valid pages, at `b` to infinity | uniform | infinite |
 //! | [`windowed`] | fewest valid pages among the oldest | uniform | any size |
 //! | [`separated`] | any of these, applied to each class separately | classes | any size |
-//! | [`foresight`] | any policy, even with knowledge of the future: a lower bound | classes | large |
+//! | [`offline_bound`] | any policy, even with knowledge of the future: a lower bound | classes | large |
 
 mod excess;
 mod fifo;

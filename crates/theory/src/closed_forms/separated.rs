@@ -55,18 +55,18 @@ pub struct ClassShare {
 /// Computes the least write amplification of a drive that keeps each class in its own blocks.
 ///
 /// A class with a fraction `f` of the logical pages and `p` of the physical ones is a separate drive under uniform
-/// writes, with `S = 1 - rho f / p`. The `p` minimise `sum r A(S)`, where `A` is `law`; Desnoyers (ACM TOS 10(2), 2014)
-/// shifts spare space between two pools. At the minimum, no pair of classes gains from a new division of its spare
-/// space; for convex costs the converse holds too. The spare space of pairs is therefore divided by golden-section
-/// search, until a sweep over all pairs gains nothing. The search needs no derivative (greedy has none where levels
-/// change).
+/// writes, with `S = 1 - rho f / p`. The `p` minimise `sum r A(S)`, where `A` is the write amplification by `law`;
+/// Desnoyers (ACM TOS 10(2), 2014) shifts spare space between two pools. At the minimum, no pair of classes gains from
+/// a new division of its spare space; for convex costs the converse holds too. The spare space of pairs is therefore
+/// divided by golden-section search, until a sweep over all pairs gains nothing. The search needs no derivative (greedy
+/// has none where levels change).
 ///
 /// # Scope of the bound
 ///
 /// The result is a lower bound for every division of the spare space, if classes never share a block and each is
-/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`ClassCleaning::Greedy`] it
-/// bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue. It
-/// does not bound drives that mix classes in a block, nor drives that know more than the classes.
+/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`ClassCleaning::Greedy`]
+/// it bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue.
+/// It does not bound drives that mix classes in a block, nor drives that know more than the classes.
 ///
 /// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division.
 /// It brings all classes to about the same load, and costs about as much as uniform writes.
@@ -74,9 +74,9 @@ pub struct ClassShare {
 /// # Accuracy and cost
 ///
 /// The spare factors are accurate to about 8 digits and the write amplification, which is flat at the minimum, to 12.
-/// Two classes take about 150 evaluations of the law; each sweep over `k` classes takes `75 k (k - 1)`.
+/// Two classes take about 150 evaluations of `law`; each sweep over `k` classes takes `75 k (k - 1)`.
 ///
-/// Fails as `law` does, if a law gives NaN or less than 0, and if the sweeps do not converge.
+/// Fails as `law` does, if `law` gives NaN or less than 0, and if the sweeps do not converge.
 pub fn separated(
     drive: &Drive,
     classes: &Classes,

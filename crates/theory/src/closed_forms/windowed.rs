@@ -153,7 +153,7 @@ mod tests {
         for window_share in [0.0, 0.03, 0.4, 0.9, 1.0] {
             let values: Vec<f64> =
                 (1..400).map(|i| invalid_pages(16, window_share, f64::from(i) * 0.01)).collect();
-            // At w = 1, victims can be full, and a stretch has no invalid pages.
+            // At w = 1, victims can be full, so a piece of the curve has no invalid pages.
             assert!(values.is_sorted_by(|a, b| a < b || *b == 0.0), "{window_share}");
         }
     }

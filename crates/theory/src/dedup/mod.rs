@@ -3,13 +3,14 @@
 //! A drive on which logical pages share stored pages holds fewer pages, and cleans like a drive with more spare space:
 //!
 //! ```text
-//! WA = (deaths + promoted) WA_mf(S_f'),   S_f' = 1 - (1 - S_f) / sharing
+//! WA = (invalidations + promoted) WA_mf(S_f'),   S_f' = 1 - (1 - S_f) / sharing
 //! ```
 //!
-//! `WA_mf` is the mean field of a drive without deduplication; `deaths` are the stored pages invalidated by overwrites,
-//! per page written by the host. Without deduplication each write invalidates one page; here an overwrite of a shared
-//! page invalidates none. Where cleaning deduplicates (CAGC), both depend on the number of pages that survive until
-//! their first cleaning, which the mean field determines: the result is a fixed point. `docs/theory.md` derives it.
+//! `WA_mf` is the mean field of a drive without deduplication; `invalidations` are the stored pages invalidated by
+//! overwrites, per page written by the host. Without deduplication each write invalidates one page; here an overwrite
+//! of a shared page invalidates none. Where cleaning deduplicates (CAGC), both depend on the number of pages that
+//! survive until their first cleaning, which the mean field determines: the result is a fixed point. `docs/theory.md`
+//! derives it.
 
 mod popular;
 #[cfg(test)]
@@ -50,7 +51,7 @@ pub enum Detection {
     Cleaning {
         /// True if a stored page is rewritten to a block for shared pages when a duplicate of it is found.
         promotes: bool,
-        /// True if shared pages have blocks of their own.
+        /// True if shared pages have separate blocks.
         separates: bool,
     },
 }
@@ -83,7 +84,8 @@ pub struct DedupSteadyState {
     pub sharing: f64,
     /// Spare factor of a drive without deduplication that has equal free space, `S_f'`.
     pub spare_factor: f64,
-    /// Write amplification of that drive: the effect of the space alone.
+    /// Write amplification of a drive with this spare factor and without deduplication: the effect of the freed space
+    /// alone.
     pub equivalent_amplification: f64,
     /// Deduplicated page writes per page written by the host.
     pub saved: f64,

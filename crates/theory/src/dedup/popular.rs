@@ -14,7 +14,7 @@ const END_SAMPLES: usize = 96;
 pub(super) struct PopularContents {
     /// Stored contents shared by two or more logical pages.
     pub shared_pages: f64,
-    /// Fraction that is shared, of the examined logical pages with popular contents.
+    /// Fraction of the examined logical pages with popular contents that share their stored page.
     pub shared_share: f64,
     /// Contents that become shared, per page written by the host.
     pub promoted: f64,
@@ -36,8 +36,8 @@ impl HoldingTimes {
 }
 
 impl PopularContents {
-    /// Computes the popular contents: `at` is their fraction among the writes of each class, `survival` the fraction
-    /// examined.
+    /// Computes the popular contents: `popular_shares` are their fractions among the writes of each class, `survival`
+    /// the fractions examined.
     pub fn of(model: &DedupModel<'_>, popular_shares: &[f64], survival: &[f64]) -> Result<Self, TheoryError> {
         let contents = &model.contents;
         if contents.popular == 0.0 {
@@ -95,7 +95,8 @@ impl HoldingTimes {
     /// Adds `count` slots of the pool, each drawn `draws` times per drive write. A slot has its current content,
     /// replaced once per `lifetime` on average, and its former contents, which were replaced at the same rate.
     fn sum(&self, lifetime: f64, draws: f64, count: f64, sums: &mut SharerSums) {
-        // The last of many holders leaves late: contents vanish several times slower than the slowest address.
+        // The last of many sharers is overwritten late, so contents disappear several times more slowly than the
+        // content of a single address.
         let scale = 4.0 / self.min_rate;
         let middle = |at: usize, of: usize| (at as f64 + 0.5) / of as f64;
         for age in (0..AGE_SAMPLES).map(|at| -lifetime * middle(at, AGE_SAMPLES).ln()) {

@@ -68,12 +68,14 @@ fn pairs_share_as_hand_computed() {
     assert!((found.sharing - 1.0 / (1.0 - 0.2 / 2.0)).abs() < 1e-12, "{found:?}");
     // A fifth of the pages is in pairs; the other pages are invalidated when they are overwritten.
     assert!((found.saved - 0.2).abs() < 1e-12, "{found:?}");
-    // If the second copy comes after one drive write on average, half of the first copies are gone by then.
+    // If the second copy comes after one drive write on average, half of the first copies have been overwritten by
+    // then.
     let delayed = model(Contents { pair_delay: 1.0, ..pairs }).steady_state().unwrap();
     assert!((delayed.saved - 0.1).abs() < 1e-12, "{delayed:?}");
 }
 
-/// A few contents never leave the pool: all holders share, and the stored pages equal the number of contents.
+/// A few contents never leave the pool: all addresses that hold them share, and the stored pages equal the number of
+/// contents.
 #[test]
 fn popular_contents_are_stored_once() {
     let popular = Contents {

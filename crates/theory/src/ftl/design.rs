@@ -60,8 +60,8 @@ pub enum CounterCoverage {
 }
 
 impl CounterCoverage {
-    /// Returns the maximum number of validity queries per victim. One is for the victim itself, unless counts are not
-    /// kept: the victim is then among the drawn blocks.
+    /// Returns the maximum number of validity queries per victim. With counters, one of them is for the victim itself;
+    /// without counters, the victim is one of the drawn blocks, which are all queried.
     pub fn queries(&self) -> u32 {
         match *self {
             CounterCoverage::Full => 1,

@@ -28,8 +28,8 @@ pub fn ram(design: &FtlDesign, drive: &FtlDrive) -> Vec<RamPart> {
 /// Returns the bytes of the counters of valid pages (appendix B: 2 bytes per block).
 ///
 /// If only some blocks have counters, each counter also needs its block number. The blocks drawn for a victim and the
-/// most recently invalidated blocks need theirs too, with their bits. Blocks of metadata always have counters, because
-/// they are erased when all their pages are invalid; half of their pages are assumed valid.
+/// most recently invalidated blocks also need their block numbers, with their bits. Blocks of metadata always have
+/// counters, because they are erased when all their pages are invalid; half of their pages are assumed valid.
 fn counters(validity: ValidityStore, drive: &FtlDrive) -> u64 {
     let sizes = drive.sizes();
     let (counted, choices) = match sizes.counters {

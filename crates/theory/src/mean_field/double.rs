@@ -1,14 +1,16 @@
 //! Two write frontiers: the host's blocks hold only fresh pages, and cleaning fills separate blocks.
 //!
-//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary law
-//! `pi`, which is needed. Lumped over `j`, the chain moves as `j -> j + (valid pages of the victim) mod b`. The matrix
-//! is circulant, so every `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give `pi` level by level:
+//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary
+//! distribution `pi`, which is needed. Lumped over `j`, the chain moves as
+//! `j -> j + (valid pages of the victim) mod b`. The matrix is circulant, so every `j = 1..=b` has probability `1 / b`.
+//! Given that, eq. (13) to (15) give `pi` level by level:
 //!
 //! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
 //!
 //! where `*` adds contents. `L_j` is the distribution of the `j` pages, drawn at random from victims with at least `j`
-//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the law
-//! `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions into products.
+//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the
+//! distribution `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions
+//! into products.
 
 use super::frontier::Frontier;
 use super::lattice::ContentLattice;
@@ -67,7 +69,7 @@ impl DoubleFrontier {
         }
     }
 
-    /// Computes the stationary law of the internal frontier, eq. (14) and (15).
+    /// Computes the stationary distribution of the internal frontier, eq. (14) and (15).
     fn compute_internal(&mut self, pages: usize, levels: &LevelPass) {
         let frequent: Vec<usize> = (1..=pages).filter(|&level| levels.victims[level] > NEGLIGIBLE).collect();
         // If no victim holds a valid page, the internal frontier never moves and completes no block.

@@ -12,8 +12,8 @@ pub(super) struct InitialGuess {
 }
 
 impl InitialGuess {
-    /// Returns a start from the closed form of cyclic cleaning, which gives the fraction of each class among copied
-    /// pages.
+    /// Returns the cyclic guess, from the closed form of cyclic cleaning, which gives the fraction of each class among
+    /// copied pages.
     pub fn cyclic(
         drive: &Drive,
         classes: &Classes,

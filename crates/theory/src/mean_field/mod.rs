@@ -178,7 +178,7 @@ impl<'a> MeanField<'a> {
     }
 
     /// Solves through a series of growing block sizes, each starting from the stretched distribution of the size
-    /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic start
+    /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic guess
     /// misses the solution more and more. This is known to help only for one frontier and two classes; returns `None`
     /// otherwise.
     fn solve_by_growing_blocks(&self) -> Option<SearchResult> {
@@ -243,10 +243,10 @@ impl<'a> MeanField<'a> {
 /// Result of a search.
 type SearchResult = (LevelPass, Residuals, InitialGuess);
 
-/// Spare factor at which the cyclic start is always close enough to the solution.
+/// Spare factor at which the cyclic guess is always close enough to the solution.
 const EASY_SPARE_FACTOR: f64 = 0.5;
 
-/// Largest block size, in pages, at which the cyclic start is close enough to the solution.
+/// Largest block size, in pages, at which the cyclic guess is close enough to the solution.
 const SMALL_BLOCK: usize = 64;
 
 /// Results with a larger residual are refused.

@@ -1,4 +1,5 @@
-//! Fourier transforms of distributions of contents; adding the contents of two blocks becomes a product.
+//! Fourier transforms of distributions of block contents; adding the contents of two blocks becomes a product of
+//! transforms.
 //!
 //! There is one dimension for each class but the last. Every dimension is at least `b + 1` long, and no sum of contents
 //! exceeds `b` pages of a class, so nothing wraps around.
@@ -112,7 +113,7 @@ impl SpectrumMut<'_> {
     }
 }
 
-/// Fourier transform of distributions of contents on a lattice.
+/// Fourier transform of distributions of block contents (valid pages per class) on a lattice.
 pub(super) struct Transform {
     length: usize,
     /// Number of dimensions beyond the first.

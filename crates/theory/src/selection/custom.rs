@@ -9,7 +9,7 @@ pub struct CustomSelection<F> {
 }
 
 impl<F: Fn(&[f64], f64, &mut [f64]) + Sync> CustomSelection<F> {
-    /// Returns the policy `name` whose victims have the distribution that `law` writes (see
+    /// Returns the policy `name` whose victims have the distribution that `probabilities` writes (see
     /// [`Selection::probabilities`]).
     pub fn new(name: impl Into<String>, probabilities: F) -> Self {
         CustomSelection { name: name.into(), probabilities }

@@ -64,7 +64,8 @@ impl Selection for DChoices {
 
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         let mut above = 0.0;
-        // Rounding can leave a level slightly below zero; the law continues smoothly there and pulls it back.
+        // Rounding can leave a level slightly below zero; the selection law continues smoothly there and returns the
+        // level to zero.
         for (victims, &mass) in victims.iter_mut().zip(masses).rev() {
             *victims = if mass == 0.0 { 0.0 } else { self.hazard_of(above, mass).0 * mass };
             above += mass;

@@ -41,8 +41,8 @@ impl Selection for GreedyLimit {
         if (level.mass_at)(0.0).0 <= remaining {
             return 0.0;
         }
-        // Finds the hazard that leaves exactly `remaining` on this level; the mass is a falling convex function of it, so
-        // Newton converges from below.
+        // Finds the hazard that leaves exactly `remaining` on this level; the mass is a falling convex function of it,
+        // so Newton converges from below.
         let mut hazard = 0.0;
         for _ in 0..200 {
             let (mass, slope) = (level.mass_at)(hazard);

@@ -63,8 +63,8 @@ impl TraceCursor {
         })
     }
 
-    /// Appends the next requests of the trace to `batch`, at most [`CHUNK_REQUESTS`](super::CHUNK_REQUESTS); returns their number, which
-    /// is 0 only at the end of the pass.
+    /// Appends the next requests of the trace to `batch`, at most [`CHUNK_REQUESTS`](super::CHUNK_REQUESTS); returns
+    /// their number, which is 0 only at the end of the pass.
     ///
     /// # Errors
     /// A line or record that cannot be read. Earlier requests have been returned, except those of the same chunk.
@@ -122,7 +122,8 @@ impl TraceCursor {
         self.format
     }
 
-    /// Returns the bad lines or records skipped in this pass, up to the last request read; 0 unless [`ReadOptions::skip_bad`] is set.
+    /// Returns the bad lines or records skipped in this pass, up to the last request read; 0 unless
+    /// [`ReadOptions::skip_bad`] is set.
     pub fn skipped(&self) -> u64 {
         self.progress.skipped
     }

@@ -10,13 +10,14 @@ use crate::error::TraceError;
 use crate::reader::TraceReader;
 use crate::request::RequestBatch;
 
-/// Batches that the decoding thread may be ahead of its reader: few, because a batch of long requests with digests takes megabytes.
+/// Batches that the decoding thread may be ahead of its reader: few, because a batch of long requests with digests
+/// takes megabytes.
 const MAX_BATCHES_AHEAD: usize = 8;
 
 /// Message of the decoding thread: a batch, or the error that ends the trace.
 type DecodedBatch = Result<(RequestBatch, Progress), TraceError>;
 
-/// The rest of a pass.
+/// Reader of the remaining requests of a pass.
 pub enum PassReader {
     /// Read in the calling thread.
     Inline(Box<TraceReader>),
@@ -62,7 +63,8 @@ impl PassReader {
         Ok(PassReader::Threaded { batches: receiver, progress: Progress::default(), has_ended: false })
     }
 
-    /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state after them.
+    /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state
+    /// after them.
     pub fn next(&mut self, batch: &mut RequestBatch) -> Result<Progress, TraceError> {
         match self {
             PassReader::Inline(reader) => {

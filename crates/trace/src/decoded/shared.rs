@@ -41,8 +41,8 @@ enum DecodeEnd {
     Complete(Progress),
     /// Requests after the chunks must be read from the file; the first cursor may take this reader.
     Unstored(Option<Box<TraceReader>>),
-    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in the
-    /// file again.
+    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in
+    /// the file again.
     Failed(Option<TraceError>),
 }
 
@@ -170,7 +170,7 @@ fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             evict_oldest(&mut lock(&TRACES));
         }
-        // Traces in use take memory even if the table has forgotten them.
+        // Traces in use take memory even after they were evicted from the table.
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             return shared.add(None, Some(DecodeEnd::Unstored(Some(Box::new(reader)))));
         }

@@ -82,11 +82,12 @@ impl ValueHistogram {
         self.histogram.value_at_quantile(quantile).min(self.max)
     }
 
-    /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None` without a value.
+    /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None`
+    /// without a value.
     ///
-    /// Applies the adjustment called SHARDS-adj in the SHARDS paper: a surplus or lack of values in the sample comes from a few
-    /// pages that are written very often, and therefore with small values. The lower end of the distribution is corrected by the
-    /// difference.
+    /// Applies the adjustment called SHARDS-adj in the SHARDS paper: a surplus or lack of values in the sample comes
+    /// from a few pages that are written very often, and therefore with small values. The lower end of the distribution
+    /// is corrected by the difference.
     pub fn estimate(
         &self,
         sample: &SampleProperties,
@@ -118,7 +119,7 @@ impl ValueHistogram {
         Some((distribution, bounds.into()))
     }
 
-    /// Returns the value that the fraction `quantile` of `sample` values does not exceed.
+    /// Returns the value that the fraction `quantile` of `expected` values does not exceed.
     fn adjusted_quantile(&self, quantile: f64, expected: f64) -> u64 {
         let count = self.len() as f64;
         if expected == count {
@@ -130,19 +131,21 @@ impl ValueHistogram {
         }
     }
 
-    /// Returns bounds that contain the true `quantile` in 95 of 100 cases, from the quantiles on either side of it (Woodruff,
-    /// Confidence intervals for medians and other position measures, JASA 47, 1952).
+    /// Returns bounds that contain the true `quantile` in 95 of 100 cases, from the quantiles on either side of it
+    /// (Woodruff, Confidence intervals for medians and other position measures, JASA 47, 1952).
     fn bounds(&self, quantile: f64, value: u64, sample: &SampleProperties) -> (u64, u64) {
         let Some(groups) = &self.groups else { return (value, value) };
         let above = groups.counts_from(value);
         let fraction = above.sum() / sample.expected_values;
-        // The number of rewrites is the number of writes, which is known, minus the number of pages, which is estimated.
+        // The number of rewrites is the number of writes, which is known, minus the number of pages, which is
+        // estimated.
         let error = above.add_scaled(fraction, &sample.sampled_pages).standard_error(sample.rate.get())
             / sample.expected_values;
         let margin = NORMAL_95 * error;
         let low = self.adjusted_quantile(quantile - margin, sample.expected_values);
         let high = self.adjusted_quantile(quantile + margin, sample.expected_values);
-        // The missing values need not be as small as the minimum; they may have any size up to that of the other values.
+        // The missing values need not be as small as the minimum; they may have any size up to that of the other
+        // values.
         let missing = 1.0 - self.len() as f64 / sample.expected_values;
         let is_uncertain = missing > 0.0 && quantile <= missing + margin;
         (low, if is_uncertain { high.max(self.value_at((quantile + margin).min(1.0))) } else { high })

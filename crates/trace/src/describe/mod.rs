@@ -39,19 +39,19 @@ const PAGE_PREFETCH_DISTANCE: usize = 16;
 /// Distance, in requests, at which the index of page states is prefetched.
 const INDEX_PREFETCH_DISTANCE: usize = 32;
 
-/// Distance, in requests, at which the memory for a write that depends on its pages' state is prefetched.
+/// Distance, in requests, at which memory is prefetched whose address depends on the state of a write's pages.
 const REUSE_PREFETCH_DISTANCE: usize = 4;
 
 /// Options for describing a trace.
 #[derive(Clone, Debug)]
 pub struct DescribeOptions {
-    /// Page size, bytes. A request counts for every page that it touches, even partly: starts are rounded down and ends up. A
-    /// discard only counts for pages that it covers completely.
+    /// Page size, bytes. A request counts for every page that it touches, even partly: starts are rounded down and ends
+    /// up. A discard only counts for pages that it covers completely.
     pub page_bytes: u64,
     /// True to compute the number of distinct pages written between two writes of a page.
     pub stack_distance: bool,
-    /// Fraction of the pages that is sampled, for traces whose pages do not fit into memory; statistics of distinct pages are then
-    /// estimates. `None` uses all pages.
+    /// Fraction of the pages that is sampled, for traces whose pages do not fit into memory; statistics of distinct
+    /// pages are then estimates. `None` uses all pages.
     pub sample: Option<SampleRate>,
 }
 
@@ -74,7 +74,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
         let decoder = scope.spawn(move || decode(source, sender, returned_batches));
         for batch in batches {
             describer.add(&batch);
-            // If the decoder takes no batch back, it has ended.
+            // If the decoder no longer receives batches, it has ended.
             let _ = return_sender.send(batch);
         }
         decoder.join()
@@ -107,9 +107,9 @@ fn decode(
 
 /// Collects requests in batches and returns their description at the end.
 ///
-/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page 9 to 17
-/// more if pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample takes 40 to 100 bytes
-/// for each sampled page.
+/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page
+/// 9 to 17 more if pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample
+/// takes 40 to 100 bytes for each sampled page.
 pub struct Describer {
     page_size: PageSize,
     rate: Option<SampleRate>,

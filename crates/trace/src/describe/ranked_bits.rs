@@ -2,19 +2,19 @@
 
 use wearwell_base::table;
 
-/// Bits of one word.
+/// Number of bits of a word.
 const WORD_BITS: usize = 64;
 
-/// Words of one line: seven, so that the line's counts fill the rest of its 64 bytes.
+/// Number of words of a line: seven, so that the line's counts fill the rest of its 64 bytes.
 const LINE_WORDS: usize = 7;
 
-/// Bits of one line.
+/// Number of bits of a line.
 const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
 
-/// Bits of one count within a line, which is at most 448.
+/// Number of bits of a count within a line; a count is at most 448.
 const COUNT_BITS: usize = 9;
 
-/// Sums that share one group.
+/// Number of sums in a group.
 const FAN_OUT: usize = 32;
 
 /// Bits of a line, with the number of set bits before each of its words.
@@ -44,8 +44,8 @@ struct PrefixSums([u32; FAN_OUT]);
 
 /// A bitmap of fixed length whose bits are set once each.
 ///
-/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008). A tree
-/// of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
+/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA
+/// 2008). A tree of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
 #[derive(Default)]
 pub struct RankedBits {
     lines: Vec<Line>,

@@ -16,9 +16,9 @@ const SLOTS_PER_PAGE: usize = 4;
 
 /// Last writes of all pages, in the order of time.
 ///
-/// Each page write takes the next slot and frees the page's former slot, so the used slots are the written pages in the order of
-/// their last writes. The stack distance of a page is the number of used slots above its own. When the slots run out, the used
-/// slots are renumbered without gaps, which limits memory to the size of the footprint.
+/// Each page write takes the next slot and frees the page's former slot, so the used slots are the written pages in the
+/// order of their last writes. The stack distance of a page is the number of used slots above its own. When the slots
+/// run out, the used slots are renumbered without gaps, which limits memory to the size of the footprint.
 pub struct LastWrites {
     /// Slots of pages that have been rewritten.
     free: RankedBits,
@@ -53,8 +53,8 @@ impl LastWrites {
         self.next_slot + pages <= self.free.len().min(MAX_SLOTS)
     }
 
-    /// Records that `pages`, all of `group`, were written one after another, the first one after `clock` page writes; returns the
-    /// number of pages that had never been written.
+    /// Records that `pages`, all of `group`, were written one after another, the first one after `clock` page writes;
+    /// returns the number of pages that had never been written.
     #[inline]
     pub fn write(&mut self, clock: u64, group: usize, pages: &mut [Page]) -> usize {
         let first_slot = self.next_slot as Slot;
@@ -82,7 +82,8 @@ impl LastWrites {
     #[inline]
     fn rewrite(&mut self, clock: u64, group: usize, slot: usize, pages: usize) {
         if let Some(distances) = &mut self.distances {
-            // Each page of the run frees a slot below that of the next page, and takes a new slot above: all distances are equal.
+            // Each page of the run frees a slot below that of the next page, and takes a new slot above: all distances
+            // are equal.
             let free_above = self.free.set_bits() - self.free.count_below(slot);
             distances.record((self.next_slot - slot - 1 - free_above) as u64, pages as u64, group);
         }
@@ -111,8 +112,8 @@ impl LastWrites {
         }
     }
 
-    /// Renumbers the used slots from 0 in their order, with room for `pages` more, after `clock` page writes; returns a function
-    /// from old to new slots.
+    /// Renumbers the used slots from 0 in their order, with free slots for `pages` more pages, after `clock` page
+    /// writes; returns a function from old to new slots.
     ///
     /// # Panics
     /// If the number of distinct pages written exceeds the number of slots.
@@ -133,8 +134,8 @@ impl LastWrites {
         move |slot| used_below(slot as usize) as Slot
     }
 
-    /// Returns distributions over all pages, estimated from a sample at `rate`, and the bounds of their percentiles; `clock`
-    /// counts the writes of all pages, sampled or not.
+    /// Returns distributions over all pages, estimated from a sample at `rate`, and the bounds of their percentiles;
+    /// `clock` counts the writes of all pages, sampled or not.
     pub fn estimate(
         &self,
         rate: SampleRate,
@@ -168,7 +169,8 @@ mod tests {
     use crate::describe::report::Distribution;
     use proptest::prelude::*;
 
-    /// Returns intervals and stack distances by searching a list of pages in the order of their last writes, the last one first.
+    /// Returns intervals and stack distances by searching a list of pages in the order of their last writes, the last
+    /// one first.
     fn naive(pages: &[usize]) -> (Vec<u64>, Vec<u64>) {
         let (mut intervals, mut distances, mut stack) = (Vec::new(), Vec::new(), Vec::new());
         for (now, page) in pages.iter().enumerate() {

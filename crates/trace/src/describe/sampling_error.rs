@@ -4,10 +4,10 @@
 //! pages fall into groups by their hash, and the differences between the groups show how much the sum over all groups
 //! depends on the choice of pages. The method needs no assumption about the distribution of writes over pages.
 
-/// Groups of sampled pages.
+/// Number of groups of sampled pages.
 pub const GROUPS: usize = 32;
 
-/// Buckets in each doubling of a value.
+/// Number of buckets for each doubling of a value.
 const BUCKETS_PER_OCTAVE: u32 = 8;
 
 /// Counts of each group.

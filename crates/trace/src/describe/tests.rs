@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// Returns requests of one to four pages with skewed addresses: half of them go to 3 % of the pages. Each seed has its own
-/// volumes, so that different pages are sampled.
+/// Returns requests of one to four pages with skewed addresses: half of them go to 3 % of the pages. Each seed has its
+/// own volumes, so that different pages are sampled.
 fn skewed_requests(seed: u64, requests: usize) -> Vec<Request> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut request = || Request {

@@ -6,7 +6,7 @@ use crate::volumes::{VolumeNames, VolumeSet};
 /// Unit of Windows file times, ns.
 const TICK_NS: u64 = 100;
 
-/// Maximum number of disks of a host in our volume numbers.
+/// Maximum number of disks of a host in Wearwell's volume numbers.
 const DISKS_PER_HOST: u32 = 1 << 16;
 
 /// The `msr` format.

@@ -14,7 +14,8 @@ use crate::request::RequestBatch;
 /// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Maximum number of requests held back for an open second: about 200 MB. The whole service stays far below.
+/// Maximum number of requests held back for an incomplete second: about 200 MB. The whole service has far fewer
+/// requests in a second.
 const MAX_PENDING_REQUESTS: usize = 4 << 20;
 
 /// Requests parsed at a time.
@@ -69,7 +70,7 @@ impl Encoder for Tencent {
 struct SecondSpreader {
     lines: Lines<Tencent>,
     pending: VecDeque<Request>,
-    /// State of each second with held requests.
+    /// State of each second with pending requests.
     seconds: HashMap<u64, SecondCounts, FixedState>,
     latest_ns: u64,
     is_at_end: bool,
@@ -105,7 +106,7 @@ impl SecondSpreader {
         Ok(())
     }
 
-    /// Returns the first held request with its time within its second, if that second is complete.
+    /// Returns the first pending request, with a time within its second, if that second is complete.
     fn next_spread(&mut self) -> Option<Request> {
         let start_ns = self.pending.front()?.time_ns;
         let is_complete = self.is_at_end

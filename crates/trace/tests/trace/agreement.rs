@@ -1,12 +1,12 @@
 //! Agreement with statistics of real traces that were computed by other means.
 //!
-//! The traces are not part of the repository. `WEARWELL_TRACES` names the directory that holds them; without it the tests print
-//! a message and pass. Pages are 4 KiB, identified by volume and address; a request counts for every page it touches, its start
-//! rounded down and its end up.
+//! The traces are not part of the repository. `WEARWELL_TRACES` names the directory that holds them; without it the
+//! tests print a message and pass. Pages are 4 KiB, identified by volume and address; a request counts for every page
+//! it touches, its start rounded down and its end up.
 //!
-//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files, 1 and 344; Wearwell reads them,
-//! and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has four writes. All other published
-//! values agree.
+//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files (1 and 344 requests);
+//! Wearwell reads them, and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has
+//! four writes. All other published values agree.
 
 use std::path::PathBuf;
 
@@ -42,8 +42,8 @@ const TABLE: &[TraceRow] = &[
 
 /// Rows for tables that are in none of the other formats, with their columns.
 ///
-/// Counts include requests of all kinds. The statistics of rocksdb-xfs-octf-a count its 231 discards as writes and therefore
-/// give 99.6 % of writes. A row of phone-music-md5 is one page of a request.
+/// Counts include requests of all kinds. The statistics of rocksdb-xfs-octf-a count its 231 discards as writes and
+/// therefore give 99.6 % of writes. A row of phone-music-md5 is one page of a request.
 const TABLE_TRACES: &[TraceRow] = &[
     (
         "msr-hm_0-slice.trace",
@@ -170,8 +170,8 @@ fn duplication_matches_reference_values() {
         assert_eq!((found.pages, found.unique), (pages, unique), "{file}");
         assert_eq!(found.granularity_bytes, 4096);
     }
-    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics, 1,607
-    // pages with 1,350 contents, count the text in place of the digest as one more content.
+    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics,
+    // 1,607 pages with 1,350 contents, count the text in place of the digest as one more content.
     let columns = "time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096";
     let options = ReadOptions { skip_bad: true, ..ReadOptions::default().with("columns", columns) };
     let found = describe_file(&directory.join("phone-music-md5.txt.zst"), &options);

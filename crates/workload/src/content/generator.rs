@@ -12,7 +12,8 @@ use wearwell_base::content::ContentId;
 use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 
-/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from them.
+/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from
+/// them.
 pub const MAX_SINGLES: usize = 1024;
 
 /// Generator of contents by a [`ContentConfig`].

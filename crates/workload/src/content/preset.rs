@@ -17,7 +17,8 @@ struct ContentTable {
     preset: Option<String>,
     /// Share of the written pages whose content was written before, 0 to below 1; required without a preset.
     dedup_ratio: Option<f64>,
-    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`. 0 without a preset.
+    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`. 0 without a
+    /// preset.
     same_content_ratio: Option<f64>,
     /// Share of the written pages that are the second and last copy of a content. 0 without a preset.
     pair_ratio: Option<f64>,
@@ -31,7 +32,8 @@ struct ContentTable {
     cold_duplicates: Option<f64>,
 }
 
-/// Reads a string that is present: a name given alone reaches the table as a plain string, which `Option` does not accept.
+/// Reads a string that is present: a name given alone reaches the table as a plain string, which `Option` does not
+/// accept.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }

@@ -54,8 +54,8 @@ pub const PARTS: &[DemoPart] = &[
 ];
 
 impl DemoPart {
-    /// Runs the part on the drive at `socket`, for at most `max_duration`: with fio if wanted and possible, otherwise with the
-    /// built-in client. Returns the name of the client.
+    /// Runs the part on the drive at `socket`, for at most `max_duration`: with fio if requested and possible,
+    /// otherwise with the built-in client. Returns the name of the client.
     pub fn run(
         &self,
         socket: &Path,
@@ -155,9 +155,10 @@ fn overwrite(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::R
     client.flush()
 }
 
-/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the log
-/// is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger run,
-/// and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is trimmed.
+/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the
+/// log is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger
+/// run, and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is
+/// trimmed.
 fn log_and_tables(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::Result<()> {
     /// Bytes of a batch of records.
     const BATCH: u64 = 8 << 10;

@@ -74,12 +74,12 @@ struct Report {
     problem_count: u64,
     /// Descriptions of problems, limited in number.
     problems: Vec<String>,
-    /// True if the problems were corrected, except those in `left`.
+    /// True if the problems were corrected, except those in `uncorrected`.
     repaired: bool,
     /// Problems that cannot be corrected: lost data, and names in snapshots.
     #[serde(rename = "left")]
     uncorrected: u64,
-    /// Part of `left` that concerns names in snapshots; these problems end when the snapshots are deleted.
+    /// Part of `uncorrected` that concerns names in snapshots; these problems end when the snapshots are deleted.
     #[serde(rename = "left_in_snapshots")]
     uncorrected_in_snapshots: u64,
 }

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&format!("made; what is in the NVRAM {guarantee}\n"))
 }
 
-/// Makes the file system, and returns what the NVRAM guarantees.
+/// Makes the file system, and returns the guarantee of its NVRAM.
 fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
     let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;

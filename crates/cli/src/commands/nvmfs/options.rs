@@ -3,7 +3,8 @@
 use std::str::FromStr;
 use wearwell_nvmfs::options::Options;
 
-/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request needs.
+/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request
+/// needs.
 const MAX_THREADS: u16 = 256;
 
 /// Options that `-o` accepts.

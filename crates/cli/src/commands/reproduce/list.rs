@@ -56,7 +56,8 @@ fn table(manifests: &[Manifest], costs: &Costs) -> String {
     )
 }
 
-/// Returns the core seconds of all programs that can be run, each counted once, and the number of programs of unknown cost.
+/// Returns the core seconds of all programs that can be run, each counted once, and the number of programs of unknown
+/// cost.
 fn total(manifests: &[Manifest], core_seconds: &BTreeMap<String, f64>) -> (f64, usize) {
     let possible = manifest::entries(manifests).filter(|found| found.item.impossible.is_none());
     let sources: BTreeSet<String> = possible.map(source).collect();

@@ -177,7 +177,8 @@ fn draw(
     page.write_value(&args.items.join(", "), page_value)
 }
 
-/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those items.
+/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those
+/// items.
 fn check_settings(manifests: &[Manifest], items: &[ManifestEntry], plan: &Plan) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for found in items {

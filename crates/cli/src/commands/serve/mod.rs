@@ -174,7 +174,7 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     Ok(device)
 }
 
-/// Prints what was found in an image of flash.
+/// Prints how the drive recovered from an image of its flash.
 fn print_flash_recovery(folder: &Path, opened: &OpenReport) {
     if opened.is_new {
         print_message(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
@@ -198,7 +198,7 @@ fn print_flash_recovery(folder: &Path, opened: &OpenReport) {
     }
 }
 
-/// Prints what was found in a journal.
+/// Prints how many requests of a journal were replayed.
 fn print_journal_replay(folder: &Path, counts: &ReplayCounts) {
     print_message(format_args!("{}: {} requests were done once more", folder.display(), counts.requests));
     if counts.torn_bytes > 0 {

@@ -50,7 +50,7 @@ impl Transports {
         self.0.iter().map(|transport| transport.address()).collect::<Vec<_>>().join("  and  ")
     }
 
-    /// True if no client can connect any more.
+    /// True if the transports accept no more clients.
     pub fn are_closed(&self) -> bool {
         self.0.iter().all(|transport| transport.is_closed())
     }

@@ -43,7 +43,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let structure = args.structure.structure();
     let found =
         match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
-            // The model does not take so many classes: each answer is extrapolated.
+            // The model does not accept so many classes: each answer is extrapolated.
             Err(TheoryError::Parameter { parameter: "classes", .. }) => {
                 wearwell_theory::scan_choices(args.max_choices, |choices| {
                     let selection = DChoices::new(f64::from(choices))?;

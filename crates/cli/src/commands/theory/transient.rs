@@ -14,13 +14,13 @@ use wearwell_study::Row;
 use wearwell_theory::mean_field::{InitialState, MeanField, PathPoint};
 use wearwell_theory::{Class, Classes, Drive};
 
-/// Relative distance from the steady state at which the path has arrived.
+/// Relative distance from the steady state within which the path counts as steady.
 const STEADY_TOLERANCE: f64 = 0.01;
 
 /// Drive writes of uniform overwrites that bring the simulator to the mixed initial state.
 const MIXING_DRIVE_WRITES: f64 = 10.0;
 
-/// Largest number of rows of the table; of a longer path, points are left out.
+/// Largest number of rows of the table; points of a longer path are left out.
 const MAX_ROWS: usize = 40;
 
 /// Mean field in time: path of write amplification to its steady state

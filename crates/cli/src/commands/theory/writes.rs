@@ -109,7 +109,7 @@ impl WriteDistribution {
         Ok(self.classes(drive)?)
     }
 
-    /// Solves the mean field; with more classes than it takes, merges classes and extrapolates.
+    /// Solves the mean field; with more classes than the mean field accepts, merges classes and extrapolates.
     pub fn solve(
         &self,
         drive: Drive,

@@ -74,7 +74,7 @@ fn table_text(name: &str, guess: &TableGuess) -> String {
     text
 }
 
-/// A cell, or its beginning.
+/// Returns a cell, or the beginning of a long cell.
 fn excerpt(cell: &str) -> String {
     const MAX_CHARS: usize = 24;
     match cell.char_indices().nth(MAX_CHARS) {

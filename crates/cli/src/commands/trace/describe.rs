@@ -13,7 +13,7 @@ use wearwell_trace::{
     SampleRate, SizeBucket, TraceDescription, VolumeDescription, describe,
 };
 
-/// Volumes that the table shows; JSON has all of them.
+/// Maximum number of volumes in the table; JSON has all volumes.
 const MAX_SHOWN_VOLUMES: usize = 20;
 
 /// Describes a trace: requests, sizes, footprint, overwriting, reuse, duplication
@@ -178,7 +178,7 @@ fn sample(sample: &SampleDescription) -> String {
     )
 }
 
-/// Returns the expected error of an estimate, to be put behind it; nothing where none is known.
+/// Returns the expected error of an estimate as text to be appended; empty if the error is unknown.
 fn margin(relative: Option<f64>) -> String {
     relative.map_or_else(String::new, |error| format!(", ± {:.2} %", error * 100.0))
 }

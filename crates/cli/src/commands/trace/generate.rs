@@ -11,7 +11,7 @@ use wearwell_stack::{ByteSize, Draft};
 use wearwell_trace::RequestBatch;
 use wearwell_workload::{ArrivalConfig, Spacing, TimedRequests, WorkloadConfig, as_requests};
 
-/// Requests made at a time.
+/// Number of requests generated at a time.
 const BATCH_REQUESTS: u64 = 8192;
 
 /// Writes a synthetic workload as a trace

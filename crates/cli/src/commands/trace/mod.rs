@@ -14,7 +14,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use wearwell_trace::{DescribeOptions, ReadOptions, RequestBatch, TraceError, TraceReader, describe};
 
-/// Requests read at a time.
+/// Number of requests read at a time.
 const BATCH_REQUESTS: usize = 8192;
 
 /// Describes, converts, cuts, checks and generates traces
@@ -70,7 +70,7 @@ pub struct TraceInput {
     progress: ProgressArgs,
 }
 
-/// `NAME=VALUE` as two parts.
+/// Splits `NAME=VALUE` into two parts.
 fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -82,7 +82,7 @@ impl TraceInput {
         self.trace_option.iter().cloned().chain(columns).collect()
     }
 
-    /// Opens the trace; what reads it stops at Ctrl-C.
+    /// Opens the trace; after Ctrl-C, reading it fails.
     fn open(&self) -> Result<(TraceReader, ReadProgress), Failure> {
         let options = ReadOptions {
             format: self.trace_format.clone(),
@@ -105,7 +105,7 @@ impl TraceInput {
     }
 }
 
-/// Bytes that the trace in `file` writes a day, by its own times.
+/// Returns the bytes that the trace in `file` writes per day, by its own times.
 pub fn bytes_per_day(
     file: &Path,
     trace_format: Option<String>,
@@ -131,7 +131,7 @@ pub fn bytes_per_day(
     })
 }
 
-/// The failure of a command on a trace: wrong names and options are the command line's fault, all else the trace's.
+/// Returns the failure of a command on a trace: a usage error for wrong names and options, otherwise a failed run.
 fn failure(error: TraceError) -> Failure {
     match error {
         _ if interrupted() => Failure::Interrupted,
@@ -144,7 +144,7 @@ fn failure(error: TraceError) -> Failure {
     }
 }
 
-/// Tells about lines that were skipped.
+/// Reports lines that were skipped.
 fn report_skipped(reader: &TraceReader) {
     let skipped = reader.skipped();
     if skipped.count > 0 {

@@ -25,7 +25,7 @@ pub struct TraceOutput {
 }
 
 impl TraceOutput {
-    /// Begins to write in `format`; without [`TraceOutput::finish`] nothing remains.
+    /// Begins to write in `format`; without a call of [`TraceOutput::finish`], no file remains.
     pub fn create(&self, format: &str) -> Result<TraceWriter, Failure> {
         let options = WriteOptions {
             format: format.to_owned(),
@@ -35,7 +35,7 @@ impl TraceOutput {
         TraceWriter::create(&self.new_trace, &options).map_err(failure)
     }
 
-    /// Completes the trace and says what was written.
+    /// Completes the trace and prints the number of requests.
     pub fn finish(&self, writer: TraceWriter) -> Result<(), Failure> {
         let format = writer.format().name;
         let WriteSummary { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
@@ -141,7 +141,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// `FROM..TO`, where both may be left out.
+/// Parses `FROM..TO`; either end may be missing.
 fn parse_range<T: FromStr>(text: &str) -> Result<(Option<T>, Option<T>), String> {
     let (from, to) = text.split_once("..").ok_or("write FROM..TO")?;
     let end = |text: &str| match text.trim() {
@@ -159,7 +159,7 @@ fn to_range<T>((from, to): (Option<T>, Option<T>), number: impl Fn(T) -> u64) ->
 pub fn cut(args: &CutArgs) -> Result<(), Failure> {
     let cut = Cut {
         requests: args.requests.map(|range| to_range(range, |number| number)),
-        // Casting saturates: what is negative is 0.
+        // The cast saturates: negative times become 0.
         time_ns: args.seconds.map(|range| to_range(range, |seconds| (seconds * 1e9) as u64)),
         bytes: args.bytes.map(|range| to_range(range, |bytes| bytes.0)),
         ops: args.ops.as_ref().map(|ops| ops.iter().map(|&op| op.into()).collect()),

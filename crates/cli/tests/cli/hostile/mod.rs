@@ -60,7 +60,7 @@ impl Case {
         let is_of_fsck = self.arguments.iter().any(|word| word == "fsck");
         let is_named = self.expected_words.is_empty()
             || self.expected_words.iter().any(|word| err.contains(word.as_str()));
-        // Exempt are a directory that was asked for, and the finished runs that let a sweep continue.
+        // A requested directory is exempt, and so are the finished runs that let a sweep continue.
         let is_half = |name: &&String| {
             let is_temporary = name.contains(".wearwell-") || name.ends_with(".tmp");
             is_temporary || (*code != 0 && !name.ends_with('/') && !name.contains("runs"))

@@ -201,7 +201,7 @@ fn add_option_cases(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Ve
     let add = |what: &str, words: Vec<OsString>| {
         let value = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let value = value.split_once('=').map(|(_, value)| value.trim().to_owned());
-        // For a setting: the key, which the error names.
+        // If the value is a setting `key=value`, the error may name its key instead.
         let key = value.as_ref().and_then(|value| Some(value.split_once('=')?.0.to_owned()));
         let value = value.into_iter().chain(key).filter(|value| !value.trim().is_empty());
         let words = os_strings(&rest).into_iter().chain(words).collect();

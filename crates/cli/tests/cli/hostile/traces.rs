@@ -1,4 +1,5 @@
-//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken compression.
+//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken
+//! compression.
 
 use super::{Case, CaseRandom};
 use crate::common::repository;

@@ -1,5 +1,5 @@
 //! Worker process that runs many commands within itself, which saves a process per case. If a case ends or hangs the
-//! worker, the test knows the case.
+//! worker, the test can name the case.
 
 use super::CLASSES;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -60,7 +60,13 @@ impl Worker {
     /// Starts a worker for the cases of a class.
     pub fn start(class: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "hostile::worker::serves", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "hostile::worker::worker_serves_cases",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(CLASS_VARIABLE, class)
             .env("NO_COLOR", "1")
             .stdin(Stdio::piped())

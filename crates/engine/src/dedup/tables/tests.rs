@@ -22,8 +22,8 @@ fn merging() -> Tables {
     tables(CLEANING, None)
 }
 
-/// Writes the content to the page, with a lookup if `with_lookup`; returns the slots that lost their last page, which are
-/// released at once.
+/// Writes the content to the page, with a lookup if `with_lookup`; returns the slots that lost their last page, which
+/// are released at once.
 fn write(tables: &mut Tables, page: u32, content: u64, with_lookup: bool) -> Vec<u32> {
     let found = if with_lookup { tables.find(ContentId(content)) } else { None };
     let planned = match found {

@@ -1,4 +1,4 @@
-//! Power cuts at every moment of a short run, over every FTL: flushed data survive, and all tables are consistent.
+//! Power cuts at every moment of a short run, over every FTL: flushed data survives, and all tables are consistent.
 
 use super::super::*;
 use super::ftls::{FTLS, LayerVisitor, PAGES, draw, kinds, visit_ftl};
@@ -256,14 +256,14 @@ fn recovery_reads_the_spare_areas_and_the_map_log() {
         let find = |name: &str| steps.iter().find(|step| step.name == name);
         let log = find("log of the map").expect("it was read");
         assert!(log.page_reads > 0, "{ftl}: {log:?}");
-        // The log in RAM has read all spare areas for its own recovery.
+        // The log with its map in RAM has already read all spare areas for its own recovery.
         assert_eq!(find("spare areas of slots").is_none(), ftl == "log", "{ftl}");
         assert!(find("spare areas of slots").is_none_or(|step| step.spare_reads > u64::from(PAGES)), "{ftl}");
         assert!(history.dedup.unwrap().hits > 20, "{ftl}: counts go on through all lives");
     }
 }
 
-/// Spare areas of which some lack their note.
+/// Spare areas, some of which lack their note.
 struct IncompleteNotes {
     notes: SpareNotes,
     runs: u32,

@@ -26,7 +26,7 @@ pub struct DriveConfig {
 
 pub const PAGES_PER_BLOCK: u32 = 4;
 
-/// Returns a drive with so much room that a short test never cleans.
+/// Returns a drive with so much free space that a short test never cleans.
 pub fn roomy(dedup: Value, logical_pages: u32) -> DriveConfig {
     DriveConfig {
         dedup,
@@ -136,7 +136,7 @@ impl Drive {
         steps
     }
 
-    /// Recounts, and reads everything back.
+    /// Recounts all tables, and reads all pages back.
     pub fn check(&mut self) {
         self.layer.check().unwrap();
         let all: Vec<u32> = (0..self.shadow.len() as u32).collect();

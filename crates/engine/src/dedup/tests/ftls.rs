@@ -21,7 +21,7 @@ pub const PAGES: u32 = 44;
 /// Blocks in addition to those that an FTL requires.
 const SPARE_BLOCKS: u32 = 1;
 
-/// The FTLs, with true if cleaning can examine pages there.
+/// The FTLs, each with true if its cleaning can examine pages.
 pub const FTLS: [(&str, bool); 8] = [
     ("log", true),
     ("dftl", true),
@@ -35,7 +35,7 @@ pub const FTLS: [(&str, bool); 8] = [
 
 /// An action on a layer over an FTL of any type.
 pub trait LayerVisitor {
-    /// Returns the keeper of the notes in spare areas.
+    /// Returns the store of the notes in spare areas.
     fn spare_storage(&self, notes: &SpareNotes) -> Box<dyn SpareStorage<ContentId>> {
         Box::new(notes.clone())
     }
@@ -288,7 +288,7 @@ fn all_kinds_behave_alike_without_equal_pages() {
             unique.programs_and_erases
         };
         let expected = done(&json!({ "kind": "none" }));
-        // Placement by references: each page has one.
+        // With placement by references, each page has one reference.
         for kind in kinds(cleaning, &json!({})).into_iter().filter(|kind| kind["kind"] != "cagc") {
             assert_eq!(done(&kind), expected, "{ftl} {kind}");
         }

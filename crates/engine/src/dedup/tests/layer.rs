@@ -130,7 +130,7 @@ fn sampled_page_decides_for_its_request() {
     assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((1, 4), 4));
     drive.write(&[5, 6], &[1, 2]);
     assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((3, 4), 6));
-    // The sample, 4, is not found; 3 would be.
+    // The sample, 4, is not found; 3 would have been found.
     drive.write(&[7, 8], &[4, 3]);
     assert_eq!(hits_and_misses(&drive), (3, 6));
     // Unknown content is never found.
@@ -205,7 +205,7 @@ fn groups_are_written_atomically() {
     drive.write_group(&[0, 1], &[5, 5]).unwrap();
     assert_eq!((drive.slot(0), drive.slot(1)), (Some((0, 2)), Some((0, 2))));
     assert_eq!(drive.dedup().verify_reads, 0, "what it equals is still in RAM");
-    // Old content stays until the end: no slot is overwritten.
+    // Old content is kept until the end of the group: no slot is overwritten.
     drive.write_group(&[0, 1, 2], &[6, 7, 5]).unwrap();
     assert_eq!([0, 1, 2].map(|page| drive.slot(page)), [Some((1, 1)), Some((2, 1)), Some((0, 1))]);
     drive.write_group(&[0], &[8]).unwrap();

@@ -1,4 +1,4 @@
-//! The log of the map on a small drive: its pages are written in time, and nothing flushed is lost.
+//! The log of the map on a small drive: its pages are written in time, and no flushed change is lost.
 
 use super::super::*;
 use super::drive::{Drive, DriveConfig, roomy};
@@ -40,7 +40,7 @@ fn log_page_is_written_when_full() {
     let (layer_report, nand) = drive.reports();
     assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Write), 4);
     assert_eq!((layer_report.counters.outgoing(Cause::Host, Operation::Write), nand.programs), (3, 7));
-    // A flush writes all records, even less than a page, and nothing without records.
+    // A flush writes all records, even if they do not fill a page, and no page without records.
     drive.layer.flush().unwrap();
     assert_eq!(log_pages_written(&drive), (3, 3));
     drive.layer.flush().unwrap();
@@ -61,7 +61,7 @@ fn retained_slots_are_released_when_their_record_is_written() {
     assert_eq!((stored(&drive), drive.reports().0.mapped_pages), (2, 1), "its content may be needed again");
     drive.check();
     drive.layer.flush().unwrap();
-    // The data page of page 1, one page of the log and one of the checkpoint.
+    // Written are the data page of page 1, one page of the log and one page of the checkpoint.
     assert_eq!(stored(&drive), 3);
     drive.check();
 }

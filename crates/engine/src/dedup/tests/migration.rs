@@ -83,7 +83,7 @@ fn stored_duplicate_is_promoted_once() {
     // Page 0 is not in the victim, and has one reference more than the threshold: it is rewritten in the cold region.
     assert_eq!(decide(&sharing, &[(1, 5), (2, 6)]), [replaced(0, 2), moved(1)]);
     assert!(sharing.lock().is_cold(0));
-    // It is in the cold region already.
+    // Page 0 is already in the cold region.
     assert_eq!(decide(&sharing, &[(3, 5)]), [Decision::Drop]);
     assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (2, 1));
     assert_eq!(sharing.slot_of(Lpn(3)), Some((0, 3, ContentId(5))));
@@ -179,7 +179,7 @@ fn merge_records_are_written_in_place_of_a_saved_page() {
         value["map_log_page_records"] = json!(3);
         value
     };
-    // No other page of the victim is dropped to make room for the log, so the promotion is given up.
+    // No other page of the victim is dropped in favour of the log's page, so the promotion is cancelled.
     let sharing = tables_with_pages(logged(json!({})), 4, 4);
     decide(&sharing, &[(0, 5)]);
     assert_eq!(decide(&sharing, &[(1, 5), (2, 6)]), [Decision::Drop, moved(1)]);
@@ -192,7 +192,7 @@ fn merge_records_are_written_in_place_of_a_saved_page() {
     assert_eq!((report(&sharing).map_log_pages, report(&sharing).map_log_records), (1, 1));
     assert_eq!(sharing.map_image().records().count(), 1);
     assert_eq!(migration.last_page(), None, "once is enough");
-    // Of two promotions the later is given up; a promotion next to a dropped page is kept.
+    // Of two promotions, the later one is cancelled; a promotion next to a dropped page is kept.
     let sharing = tables_with_pages(logged(json!({})), 6, 6);
     decide(&sharing, &[(0, 5), (1, 6)]);
     assert_eq!(decide(&sharing, &[(2, 5), (3, 6)]), [replaced(0, 2), Decision::Drop]);

@@ -57,7 +57,7 @@ fn smallest_and_largest_value_of_each_setting_work() {
     }
     let infinite = DedupConfig::Inline(Inline { hash_us: f64::INFINITY, ..Inline::default() });
     assert_eq!(infinite.check().unwrap_err().key, "hash_us");
-    // Records per page do not matter without a log.
+    // Without a log, the number of records per page has no effect.
     assert_eq!(rejected_key(json!({"kind": "inline", "map_log_page_records": 0})), None);
 }
 

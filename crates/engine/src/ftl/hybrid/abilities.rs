@@ -20,7 +20,7 @@ impl<F: Flash> HybridFtl<F> {
         }
     }
 
-    /// Executes a command. Merges do not charge padding pages to any user.
+    /// Executes a command. Padding pages written by merges are attributed to no user.
     pub(super) fn execute(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::CleanWhileIdle if self.supported_abilities().has(Ability::IdleCleaning) => {
@@ -38,7 +38,8 @@ impl<F: Flash> HybridState<F> {
         let storing_blocks: Vec<BlockId> =
             pages.iter().filter_map(|&page| self.locate(page)).map(|slot| self.block_of(slot).0).collect();
         let blocks: BTreeSet<BlockId> = storing_blocks.iter().copied().collect();
-        // Logical blocks whose data blocks store any of the pages: those of pages outside of logs.
+        // Logical blocks whose data blocks store any of the pages: the logical blocks of all pages that are not in
+        // logs.
         let in_data = pages.iter().filter(|&&page| self.is_present(page) && !self.is_in_log(page));
         let logical: BTreeSet<u32> = in_data.map(|&page| self.split(page).0).collect();
         let of_data = |&logical: &u32| {

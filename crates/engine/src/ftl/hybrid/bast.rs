@@ -1,4 +1,4 @@
-//! BAST: each logical block that receives writes has a log block of its own.
+//! BAST: each logical block that receives writes has a separate log block.
 //!
 //! Kim, Kim, Noh, Min and Cho: *A Space-Efficient Flash Translation Layer for CompactFlash Systems*, IEEE
 //! Transactions on Consumer Electronics 48(2), 2002. The least recently written log block is merged first.
@@ -11,7 +11,8 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::Lpn;
 
-/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that it must be repeated.
+/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that the caller must repeat the
+/// call.
 pub(super) fn log_for<F: Flash>(
     state: &mut HybridState<F>,
     page: Lpn,

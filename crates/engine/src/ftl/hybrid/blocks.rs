@@ -10,13 +10,13 @@ use crate::table::filled;
 use crate::units::{BlockId, Lpn, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Owner of a padding page, which fills a hole of a data block.
+/// Owner of a padding page, which fills a gap in a data block.
 pub const PADDING: Lpn = Lpn(u32::MAX);
 
 /// A logical block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogicalBlock {
-    /// Its data block, with every page at the offset given by its number.
+    /// Data block of the logical block, which stores each page at the offset given by the page's number.
     pub data: Option<DataBlock>,
     /// Number of pages that hold data, in the data block or in logs.
     pub live: u32,
@@ -39,7 +39,7 @@ pub(super) struct LogBlock {
     pub block: BlockId,
     /// Owner of each programmed page.
     pub owners: Vec<Lpn>,
-    /// True if the block accepts no more pages although it may have room.
+    /// True if the block accepts no more pages, even if it is not full.
     pub closed: bool,
     pub note: BlockNote,
     /// Sequence number of the last write to the block.
@@ -70,14 +70,14 @@ pub(super) struct HybridState<F: Flash> {
     pub pool: Pool<F, NoVictims>,
     pub pages_per_block: u32,
     pub logical_blocks: Vec<LogicalBlock>,
-    /// Location of each page whose newest copy is in a log.
+    /// For each logical page, location of its newest copy if that copy is in a log.
     pub log_map: Vec<Slot>,
     /// One bit per logical page, set if the page holds data.
     present: Vec<u64>,
     pub mapped: u32,
-    /// Logs that each belong to one logical block, by its number.
+    /// Log blocks for one logical block each, by the number of the logical block.
     pub dedicated_logs: BTreeMap<u32, LogBlock>,
-    /// Logs shared by all logical blocks, oldest first; only the last accepts pages.
+    /// Log blocks shared by all logical blocks, oldest first; only the last log block accepts pages.
     pub shared_logs: VecDeque<LogBlock>,
     pub events: EventCounts,
     pub recovery: Option<RecoveryReport>,
@@ -97,7 +97,7 @@ impl<F: Flash> HybridState<F> {
         };
         let mut pool = Pool::new(flash, NoVictims, pool_config);
         pool.erased.clear();
-        // A data block for each logical block, the log blocks, and one block as the destination of merges.
+        // Merges need a data block for each logical block, the log blocks, and one block as their destination.
         pool.needed_blocks = logical_blocks.saturating_add(config.log_blocks).saturating_add(1);
         HybridState {
             pool,
@@ -250,7 +250,7 @@ impl<F: Flash> HybridState<F> {
         Ok(pages_read)
     }
 
-    /// Opens a log block, either for one logical block or shared.
+    /// Opens a log block with the given role; `logical` is the logical block of a dedicated log.
     pub fn open_log(&mut self, role: Role, logical: u32) -> Result<(), LayerError> {
         let block = self.take_erased(Cause::Host)?;
         let note = BlockNote::new(role, logical);
@@ -263,7 +263,7 @@ impl<F: Flash> HybridState<F> {
         Ok(())
     }
 
-    /// True if the log block accepts another page.
+    /// True if the log block accepts one more page.
     pub fn has_room(&self, log: &LogBlock) -> bool {
         !log.closed && log.written() < self.pages_per_block
     }
@@ -275,10 +275,10 @@ impl<F: Flash> HybridState<F> {
     }
 }
 
-/// Pages that were read to be written elsewhere.
+/// Pages that were read in order to be written to another block.
 pub(super) struct ReadPages<P: Payload> {
     pub owners: Vec<Lpn>,
     pub data: Vec<P>,
-    /// Number of padding pages among them.
+    /// Number of padding pages among these pages.
     pub padding: u64,
 }

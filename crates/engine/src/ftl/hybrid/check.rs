@@ -12,7 +12,7 @@ impl<F: Flash> HybridState<F> {
         self.check_blocks()
     }
 
-    /// Checks that every page that holds data is where the tables say.
+    /// Checks that every page that holds data is stored at the location given by the tables.
     fn check_pages(&self) -> Result<(), String> {
         let mut live = vec![0; self.logical_blocks.len()];
         for page in (0..self.config.logical_pages).map(Lpn) {

@@ -14,7 +14,8 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::Lpn;
 
-/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that it must be repeated.
+/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that the caller must repeat the
+/// call.
 pub(super) fn log_for<F: Flash>(
     state: &mut HybridState<F>,
     page: Lpn,
@@ -37,7 +38,7 @@ pub(super) fn log_for<F: Flash>(
     Ok(Some(Destination::SharedLog))
 }
 
-/// Ensures that the last of the shared logs has room.
+/// Ensures that the last of the shared logs has a free page.
 fn shared_log<F: Flash>(state: &mut HybridState<F>) -> Result<(), LayerError> {
     let has_room = |log: &LogBlock| state.has_room(log);
     if state.shared_logs.back().is_some_and(has_room) {
@@ -47,12 +48,12 @@ fn shared_log<F: Flash>(state: &mut HybridState<F>) -> Result<(), LayerError> {
     state.open_log(Role::SharedLog, 0)
 }
 
-/// Returns the number of unused log blocks; one is always counted as the sequential log.
+/// Returns the number of unused log blocks; one log block is always reserved for the sequential log.
 pub(super) fn free_logs<F: Flash>(state: &HybridState<F>) -> usize {
     (state.config.log_blocks as usize).saturating_sub(state.shared_logs.len() + 1)
 }
 
-/// Merges the oldest of the shared logs. Returns false if there is none.
+/// Merges the oldest of the shared logs. Returns false if there is no shared log.
 pub(super) fn merge_oldest<F: Flash>(state: &mut HybridState<F>) -> Result<bool, LayerError> {
     if state.shared_logs.is_empty() {
         return Ok(false);

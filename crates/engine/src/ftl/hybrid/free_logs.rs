@@ -1,4 +1,4 @@
-//! Unused log blocks, and the times at which merges free them.
+//! Unused log blocks, and the conditions under which merges free log blocks.
 
 use super::blocks::HybridState;
 use super::{HybridKind, bast, fast};
@@ -21,14 +21,14 @@ impl<F: Flash> HybridState<F> {
         }
     }
 
-    /// Prepares for opening a log block: merges until the number of free log blocks is above the low mark.
+    /// Prepares for opening a log block: merges until the number of free log blocks is above the low watermark.
     pub fn ensure_free_log(&mut self) -> Result<(), LayerError> {
         self.pool.count_deferral_with(self.free_logs());
         while self.pool.is_low(self.free_logs()) && self.merge_oldest()? {}
         Ok(())
     }
 
-    /// Merges a log in idle time, unless enough log blocks are free. Returns true if it did.
+    /// Merges a log in idle time, unless enough log blocks are free. Returns true if a log was merged.
     pub fn merge_while_idle(&mut self) -> Result<bool, LayerError> {
         if !self.pool.is_below_idle_target(self.free_logs()) {
             return Ok(false);

@@ -1,7 +1,7 @@
-//! Merges, which turn log and data blocks into one data block.
+//! Merges, each of which turns log blocks and a data block into a new data block.
 //!
-//! A block is erased only after its replacement is complete, so that recovery after a power cut finds either all of
-//! the old blocks or a complete new one.
+//! A block is erased only after its replacement is complete, so that recovery after a power cut finds either all old
+//! blocks or a complete new block.
 
 use super::blocks::{DataBlock, HybridState};
 use super::note::{BlockNote, Role};
@@ -12,7 +12,7 @@ use crate::units::{BlockId, Lpn, Slot};
 use std::collections::BTreeSet;
 
 impl<F: Flash> HybridState<F> {
-    /// Merges the log of `logical` with its data block in the cheapest possible way.
+    /// Merges the log of `logical` with its data block, with the cheapest possible kind of merge.
     pub fn merge_dedicated_log(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let log = &self.dedicated_logs[&logical];
         if log.note.in_place && !log.closed {
@@ -25,7 +25,7 @@ impl<F: Flash> HybridState<F> {
     /// Turns the log of `logical`, whose pages are all at their own offsets, into the data block: either directly (a
     /// switch merge), or after the remaining live pages have been appended (a partial merge).
     ///
-    /// A log that contains all live pages without being full gets one padding page, whose note records the merge.
+    /// If the log contains all live pages but is not full, one padding page is appended, whose note records the merge.
     fn switch_or_partial_merge(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let log = &self.dedicated_logs[&logical];
         let (block, from, mut note) = (log.block, log.written(), log.note);
@@ -46,8 +46,8 @@ impl<F: Flash> HybridState<F> {
         for offset in 0..end.min(self.offsets(logical).end) {
             let page = self.page_of(logical, offset);
             let slot = &mut self.log_map[page.index()];
-            // A page may have a newer copy in a shared log; the copies from `from` on have just been taken from
-            // there.
+            // A page may have a newer copy in a shared log. Pages from offset `from` on have just been copied from
+            // their newest locations.
             if offset >= from || slot.0 / self.pages_per_block == block.0 {
                 *slot = Slot::NONE;
             }
@@ -56,8 +56,8 @@ impl<F: Flash> HybridState<F> {
         self.replace_data(logical, DataBlock { block, written: end, closed: false, note }, cause)
     }
 
-    /// Writes the live pages of `logical` to a new block, in order and with padding for missing pages, then disposes
-    /// of its old data block and of its own log.
+    /// Writes the live pages of `logical` to a new block, in order and with padding for missing pages, and then
+    /// disposes of the old data block and of the dedicated log.
     pub fn full_merge(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let end = self.live_end(logical).max(1);
         let pages_read = self.read_newest(logical, 0..end, cause)?;
@@ -105,11 +105,11 @@ impl<F: Flash> HybridState<F> {
         owner_blocks.into_iter().try_for_each(|logical| self.release_if_empty(logical, cause))
     }
 
-    /// Disposes of the blocks of a logical block that holds no data any more.
+    /// Disposes of the blocks of a logical block that no longer holds data.
     ///
-    /// As long as a shared log contains an invalid copy of one of its pages, the data block is kept: after a power
-    /// cut it shows that the copy is invalid. For the same reason the data block is erased before the block's own
-    /// log, whose pages are newer.
+    /// The data block is kept as long as a shared log contains an invalid copy of one of the pages: after a power cut,
+    /// recovery sees from the data block that the copy is invalid. For the same reason, the data block is erased before
+    /// the dedicated log, whose pages are newer.
     pub fn release_if_empty(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let state = &mut self.logical_blocks[logical as usize];
         if state.live > 0 || self.is_in_shared_logs(logical) {
@@ -138,7 +138,7 @@ impl<F: Flash> HybridState<F> {
         }
     }
 
-    /// Rewrites the contents of blocks that were read too often.
+    /// Rewrites the pages of blocks that were read too often.
     pub fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
         while let Some(block) = self.pool.medium.take_disturbed() {
             let merges = self.merges();
@@ -148,7 +148,7 @@ impl<F: Flash> HybridState<F> {
         Ok(())
     }
 
-    /// Merges the block chosen by wear levelling, if it chooses one with data.
+    /// Merges the block chosen by wear levelling, if the block holds data.
     pub fn level_wear(&mut self) -> Result<(), LayerError> {
         let HybridState { pool, logical_blocks: logical, dedicated_logs, shared_logs: shared, .. } = self;
         let chosen = pool.next_wear_move(|_, block| {

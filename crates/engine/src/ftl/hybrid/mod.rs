@@ -1,16 +1,16 @@
 //! Hybrid FTLs: block mapping for data blocks, and page mapping for a few log blocks.
 //!
-//! A data block holds the pages of one logical block at their own offsets, so the map needs only 4 bytes per block.
-//! The pages of a flash block are programmed in order, so a write goes to its data block only if it is the next page
+//! A data block holds the pages of one logical block at their own offsets, so the map needs only 4 bytes per block. The
+//! pages of a flash block are programmed in order, so a page is written to its data block only if it is the next page
 //! there. Every other write goes to a log block, and merges turn logs into data blocks. A merge writes padding for
 //! pages without data.
 //!
-//! A write is on flash when [`Layer::write`] returns. A trim is not durable: after a power cut, a page that was
-//! trimmed and not rewritten reads as empty or as an earlier content. Once recovery has determined the content, later
-//! recoveries do not change it, unless the page is written or trimmed again.
+//! A write is on flash when [`Layer::write`] returns. A trim is not durable: after a power cut, a page that was trimmed
+//! and not rewritten is empty or has an earlier content. Once a recovery has determined the content, later recoveries
+//! do not change it, unless the page is written or trimmed again.
 //!
-//! A block with a failed program is emptied immediately and retired. If power is lost before that, recovery treats it
-//! as torn: it accepts no more pages and is erased at the next merge.
+//! A block with a failed program is emptied immediately and retired. If power is lost before that, recovery treats the
+//! block as torn: the block accepts no more pages and is erased at the next merge.
 
 mod abilities;
 mod bast;
@@ -87,7 +87,7 @@ pub struct HybridConfig {
 }
 
 impl HybridConfig {
-    /// Returns the default number of log blocks of a drive with `state` blocks: 3 percent of them, at least 2.
+    /// Returns the default number of log blocks of a drive with `blocks` blocks: 3 percent of the blocks, at least 2.
     pub fn default_log_blocks(blocks: u32) -> u32 {
         let (numerator, denominator) = DEFAULT_LOG_FRACTION;
         ((u64::from(blocks) * numerator / denominator) as u32).max(MIN_LOG_BLOCKS)
@@ -166,8 +166,8 @@ impl From<HybridConfig> for HybridSettings {
 
 /// A hybrid FTL on flash with spare areas.
 ///
-/// RAM of the modelled drive. Per logical block: 4 bytes for its data block and 4 for the write pointer. Per page of
-/// log blocks: 4 bytes. Per logical page: one bit to mark trimmed pages.
+/// RAM of the modelled drive: 8 bytes per logical block (4 for its data block and 4 for the write pointer) and 4 bytes
+/// per page of log blocks. One bit per logical page marks trimmed pages.
 pub struct HybridFtl<F: Flash> {
     state: HybridState<F>,
 }
@@ -189,7 +189,8 @@ impl<F: Flash> HybridFtl<F> {
         self
     }
 
-    /// Returns the FTL with these numbers of free log blocks as merge thresholds, or the key of an impossible number.
+    /// Returns the FTL with these numbers of free log blocks as merge thresholds; an error names the key of an
+    /// impossible number.
     pub fn with_free_blocks(mut self, thresholds: FreeBlocks) -> Result<Self, ConfigError> {
         let max_free_logs = self.state.free_logs() as u32;
         let needed_logs =
@@ -205,8 +206,8 @@ impl<F: Flash> HybridFtl<F> {
         Ok(self)
     }
 
-    /// Recovers the FTL from the flash state that a power cut left. Returns the FTL and the costs of recovery; if
-    /// power fails again or another error occurs, the error and the remaining flash state.
+    /// Recovers the FTL from the flash state that a power cut left. Returns the FTL and the costs of recovery. If power
+    /// fails again or another error occurs, returns the error and the remaining flash state.
     pub fn recover(
         config: HybridConfig,
         surviving: SurvivingFlash<F>,
@@ -382,7 +383,7 @@ impl<F: Flash> Restart for HybridFtl<F> {
         settings: &HybridSettings,
         surviving: SurvivingFlash<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
-        // The FTL has no battery, so an unsaved restart is an ordinary one.
+        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
         Self::restart(settings, surviving)
     }
 

@@ -7,19 +7,19 @@ use crate::units::StreamId;
 pub(super) enum Role {
     /// Holds pages of one logical block at their own offsets; written by a full merge, or page by page by the host.
     Data,
-    /// Log of one logical block. It may have become the data block since, by a switch or a partial merge.
+    /// Log of one logical block. A switch merge or a partial merge may have turned the log into the data block since.
     DedicatedLog,
     /// Log shared by all logical blocks.
     SharedLog,
 }
 
-/// Note about a block. Each run programmed into the block carries a note; the last one is valid.
+/// Note about a block. Each run programmed into the block carries a note; the note of the last run is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockNote {
     pub role: Role,
     /// The logical block that the block belongs to; 0 for a shared log.
     pub logical: u32,
-    /// Number of programmed pages at which the merge that wrote the last pages is complete; 0 without a merge.
+    /// Number of programmed pages at which the merge that is writing the block is complete; 0 without a merge.
     pub merged_pages: u32,
     /// True if some pages are padding.
     pub has_padding: bool,
@@ -65,8 +65,8 @@ impl BlockNote {
         StreamId(self.role as u8)
     }
 
-    /// True if a block with this note and `written` readable pages is a complete data block: it has all that its
-    /// logical block needs apart from later writes to logs.
+    /// True if a block with this note and `written` readable pages is a complete data block: it stores all pages of its
+    /// logical block except for later writes to logs.
     pub fn is_complete(self, written: u32, pages_per_block: u32) -> bool {
         match self.role {
             Role::Data => written >= self.merged_pages,

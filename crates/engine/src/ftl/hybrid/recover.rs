@@ -1,9 +1,9 @@
-//! Recovery after a power cut, from the spare areas alone.
+//! Recovery after a power cut from spare areas only.
 //!
-//! The blocks of a logical block are sorted by the sequence number of their first page. The last complete one is the
-//! data block. Older blocks are remains of a merge and are erased. A newer block is either the log or an incomplete
-//! merge, which is erased. Finally, the newest copy of each page in a log is compared with the copy in the data
-//! block.
+//! The blocks of a logical block are sorted by the sequence number of their first page. The last complete block is the
+//! data block. Older blocks were left by a merge and are erased. A newer block is either the log or the result of an
+//! incomplete merge, which is erased. Finally, the newest copy of each page in a log is compared with the copy in the
+//! data block.
 
 use super::HybridConfig;
 use super::blocks::{DataBlock, HybridState, LogBlock, PADDING};
@@ -23,7 +23,7 @@ struct ScannedBlock {
     /// Sequence number of its first page.
     first_sequence: u64,
     note: BlockNote,
-    /// Number of readable pages; these are the first ones.
+    /// Number of readable pages, from the first.
     written: u32,
     /// True if an unreadable page follows.
     torn: bool,
@@ -136,7 +136,7 @@ impl<F: Flash> Recovery<'_, F> {
     }
 
     /// Returns the blocks with a readable first page, each with that page's sequence number. A block whose first page
-    /// is unreadable contains nothing else, or was being erased.
+    /// is unreadable has no other pages, or its erase was interrupted.
     fn scan_first_pages(&mut self) -> Vec<(BlockId, u64)> {
         let mut used = Vec::new();
         for block in (0..self.state.pool.medium.blocks()).map(BlockId) {
@@ -247,7 +247,7 @@ impl<F: Flash> Recovery<'_, F> {
                 let is_padding = spare.owner == PADDING;
                 log.owners[at as usize] = spare.owner;
                 log.last_write = spare.sequence;
-                // Padding only occurs in the log of one logical block, at its own offset.
+                // Among logs, only the log of one logical block contains padding, at the offset of the missing page.
                 let page = if is_padding {
                     Lpn(log.note.logical * self.state.pages_per_block + at)
                 } else {
@@ -276,7 +276,7 @@ impl<F: Flash> Recovery<'_, F> {
         }
     }
 
-    /// True if the data block has a newer copy of the page, or was merged while the page held no data.
+    /// True if the data block has a newer copy of the page, or if its last merge took place after the page was trimmed.
     fn is_outdated(&mut self, page: Lpn, copy: LogCopy) -> bool {
         let (logical, offset) = self.state.split(page);
         match self.state.logical_blocks[logical as usize].data {

@@ -11,9 +11,9 @@ use crate::units::{BlockId, Lpn, Slot};
 /// Destination of a page written by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination {
-    /// The data block of its logical block; the page is the next one there.
+    /// The data block of the page's logical block; the page is the next one there.
     Data,
-    /// The log of its logical block.
+    /// The log of the page's logical block.
     DedicatedLog,
     /// The last of the shared logs.
     SharedLog,
@@ -35,11 +35,12 @@ impl<F: Flash> HybridState<F> {
         }
     }
 
-    /// Returns the destination of `page`; `None` if a merge may have changed it, so that the choice must be repeated.
+    /// Returns the destination of `page`; `None` if a merge may have changed the choice, so that the caller must repeat
+    /// the call.
     fn choose_destination(&mut self, page: Lpn) -> Result<Option<Destination>, LayerError> {
         let (logical, offset) = self.split(page);
-        // While a logical block has its own log, its data block accepts no more pages, so that copies in the log are
-        // always newer.
+        // While a logical block has a dedicated log, its data block accepts no more pages, so that copies in the log
+        // are always newer.
         if !self.dedicated_logs.contains_key(&logical) {
             match self.logical_blocks[logical as usize].data {
                 Some(data) if !data.closed && data.written == offset => return Ok(Some(Destination::Data)),
@@ -59,7 +60,7 @@ impl<F: Flash> HybridState<F> {
         }
     }
 
-    /// Returns the page of `destination` that is written next, and the block's note after this write.
+    /// Returns the next free page at `destination` (block and index), and the block's note after the write of `page`.
     fn next_page(&self, destination: Destination, page: Lpn) -> (BlockId, u32, BlockNote) {
         let (logical, offset) = self.split(page);
         let log = match destination {
@@ -101,7 +102,7 @@ impl<F: Flash> HybridState<F> {
         if full && note.in_place { self.merge_dedicated_log(logical, Cause::Cleaning) } else { Ok(()) }
     }
 
-    /// Closes the block at `destination`, which failed.
+    /// Closes the block at `destination`, in which a program failed.
     fn close_block(&mut self, destination: Destination, page: Lpn) {
         let logical = self.split(page).0;
         let closed = match destination {

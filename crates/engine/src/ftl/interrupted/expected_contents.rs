@@ -11,11 +11,11 @@ const LATEST_PAGES: usize = 1 << 12;
 /// Expected state of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct ExpectedPage {
-    /// Its content; 0 without content.
+    /// Content of the page; 0 without content.
     content: u64,
     /// Content of a write that is not acknowledged yet.
     in_flight: Option<u64>,
-    /// The last stamp given to the page; 0 if the host chooses contents.
+    /// Last stamp written to the page; 0 if the host chooses contents.
     last_stamp: u64,
     /// True if the page was trimmed and the trim may be lost.
     is_trim_volatile: bool,
@@ -25,7 +25,7 @@ struct ExpectedPage {
 #[derive(Clone, Debug, Default)]
 struct PossibleContents {
     contents: Vec<u64>,
-    /// True if a trim may be lost: the page may be empty or contain any stamp that it ever had.
+    /// True if a trim may be lost: the page may be empty or contain any stamp that was ever written to it.
     allows_any_stamp: bool,
 }
 
@@ -40,15 +40,15 @@ pub(super) struct ExpectedContents {
     volatile_trims: Vec<Lpn>,
     /// True if the host chooses contents; false if they are stamps.
     has_host_contents: bool,
-    /// Earlier contents of pages that may reappear after a power cut. Used if the host chooses contents, because then
-    /// not all acknowledged writes may be on flash.
+    /// Earlier contents of pages that may reappear after a power cut. Used if the host chooses contents, because
+    /// acknowledged writes may then not yet be on flash.
     volatile_contents: BTreeMap<Lpn, Vec<u64>>,
     /// Pages whose content after a power cut is unknown.
     uncertain: BTreeMap<Lpn, PossibleContents>,
 }
 
 impl ExpectedContents {
-    /// Creates the model of a drive whose contents are chosen by the host (`is_given`) or are stamps.
+    /// Creates the model of a drive whose contents are chosen by the host (`has_host_contents`) or are stamps.
     pub fn new(pages: u32, has_host_contents: bool) -> Self {
         ExpectedContents {
             pages: vec![ExpectedPage::default(); pages as usize],
@@ -78,7 +78,7 @@ impl ExpectedContents {
     /// Begins a write of the page.
     pub fn begin_write(&mut self, page: Lpn, content: ContentId) {
         let before = self.pages[page.index()].in_flight.replace(content.0);
-        // The page is written twice in one request.
+        // This happens if a page is written twice in one request.
         before.into_iter().for_each(|content| self.record_volatile(page, content));
         self.in_flight.push_back(page);
         if self.latest.len() == LATEST_PAGES {
@@ -116,7 +116,7 @@ impl ExpectedContents {
         }
     }
 
-    /// Records a content that may reappear after a power cut, until everything is on flash.
+    /// Records a content that may reappear after a power cut, until all writes are on flash.
     fn record_volatile(&mut self, page: Lpn, content: u64) {
         if self.has_host_contents {
             self.volatile_contents.entry(page).or_default().push(content);
@@ -202,7 +202,7 @@ mod tests {
         let second = expected.begin_stamped(page);
         expected.record_power_cut();
         expected.check_read(page, first).unwrap();
-        // The content was there after one cut, so it must be there after the next.
+        // The content was found after one cut, so it must also be found after the next.
         assert!(expected.check_read(page, second).is_err());
         expected.record_trim(page);
         assert!(expected.check_read(page, first).is_err(), "power was never lost");
@@ -220,8 +220,8 @@ mod tests {
         assert!(expected.check_read(page, third).is_err(), "a page that was wrong once is as it should be");
     }
 
-    /// A flush after recovery cannot save a trim that was already lost. A rewritten page has its new content,
-    /// also if its old content was unknown.
+    /// A flush after recovery cannot restore a trim that was already lost. A rewritten page has its new content, even
+    /// if its old content was unknown.
     #[test]
     fn unread_pages_stay_uncertain_over_several_cuts() {
         let mut expected = ExpectedContents::new(8, false);
@@ -266,18 +266,18 @@ mod tests {
         expected.record_trim(page);
         assert!(expected.check_read(page, ContentId(6)).is_err(), "power was never lost");
         expected.record_power_cut();
-        // Making everything durable now does not decide what an earlier cut has lost.
+        // Making all writes durable now does not determine which writes an earlier cut has lost.
         expected.mark_writes_durable();
         expected.check_read(page, ContentId(5)).unwrap();
-        // The content was there after one cut, so it must be there after the next.
+        // The content was found after one cut, so it must also be found after the next.
         assert!(expected.check_read(page, ContentId(6)).is_err());
         expected.record_trim(page);
         expected.mark_writes_durable();
         expected.record_power_cut();
         assert!(expected.check_read(page, ContentId(5)).is_err());
         expected.check_read(page, ContentId(0)).unwrap();
-        // After two cuts, an unacknowledged write may be there, and so may the content that it and a later write
-        // replaced.
+        // After two cuts, the page may have the content of an unacknowledged write, or the content that this write and
+        // a later write replaced.
         write(&mut expected, 8);
         expected.begin_write(page, ContentId(9));
         expected.record_power_cut();

@@ -1,9 +1,8 @@
-//! FTLs whose power is cut repeatedly, also in the middle of operations, and checks that no acknowledged data is
-//! lost.
+//! FTLs with repeated power cuts, also in the middle of operations, and checks that no acknowledged data is lost.
 //!
-//! Layers above do not notice: an interrupted request is repeated after recovery. If pages have no content, each
-//! write stores a unique stamp; otherwise pages store their content. After each cut, pages are read back. These
-//! reads, and the work that they cause in the FTL, are included in its counts.
+//! Layers above do not notice the cuts: an interrupted request is repeated after recovery. If the layers above write no
+//! contents, each write stores a unique stamp. After each cut, pages are read back. These reads, and the work that they
+//! cause in the FTL, are included in the FTL's counts.
 
 mod expected_contents;
 mod plan;
@@ -25,19 +24,19 @@ use plan::{CutPlan, format_cuts};
 pub use plan::{CutTimes, parse_cuts};
 use std::marker::PhantomData;
 
-/// Size up to which a drive is read back and checked completely after each cut; of larger drives, this many random
-/// pages are read back.
+/// Maximum size in pages of a drive that is read back and checked completely after each cut; of larger drives, this
+/// many random pages are read back.
 const READ_BACK_PAGES: u32 = 1 << 16;
 
-/// Number of operations into a recovery within which a cut of the recovery happens. Also the number of operations
-/// after a recovery within which a repeated cut happens.
+/// Maximum number of operations from the beginning of a recovery to a cut of the recovery, and from the end of a
+/// recovery to a repeated cut.
 const EARLY_CUT_OPERATIONS: u64 = 64;
 
 /// Maximum number of cuts listed in the name of a case.
 const MAX_LISTED_CUTS: usize = 16;
 
-/// Number of consecutive cuts after which a request is given up. A request that makes progress between cuts takes a
-/// few hundred operations; one that starts over after each cut would never complete.
+/// Number of consecutive cuts after which a request fails. A request that makes progress between cuts takes a few
+/// hundred operations; a request that starts over after each cut would never complete.
 const MAX_CUTS_PER_REQUEST: u32 = 1000;
 
 /// Settings of power cuts.
@@ -47,14 +46,13 @@ pub struct CutSettings {
     pub cuts: CutTimes,
     /// Probability that a recovery is also cut; at least 0 and below 1.
     pub recovery_cut_probability: f64,
-    /// Probability that power is cut again soon after a recovery, without reading anything back in between; at least
-    /// 0 and below 1.
+    /// Probability that power is cut again soon after a recovery, before any page is read back; at least 0 and below 1.
     pub cut_again_probability: f64,
     /// Root seed of the random numbers that decide if operations are torn.
     pub seed: Seed,
 }
 
-/// Payload of a layer on top of an FTL whose pages are identified by their content.
+/// Payload of a layer on top of an FTL that stores a content identifier in each page.
 pub trait IdentifiedPayload: Payload {
     /// True if the payload determines the content; otherwise a stamp is used.
     const IS_CONTENT: bool;
@@ -88,9 +86,9 @@ impl IdentifiedPayload for ContentId {
     }
 }
 
-/// An FTL on a power source that is cut, below a layer with payload `P`.
+/// An FTL with power cuts, which offers its pages with payload `P`.
 pub struct PowerCutFtl<F: Restart, P = ()> {
-    /// `None` only during recovery.
+    /// The FTL; `None` only during recovery.
     ftl: Option<F>,
     settings: F::Settings,
     power_source: PowerSource,
@@ -109,7 +107,7 @@ pub struct PowerCutFtl<F: Restart, P = ()> {
     consecutive_cuts: u32,
     /// The next cut.
     next_cut: Option<PowerCut>,
-    /// All cuts so far, for the name of the case.
+    /// All cuts so far, for the description of a violation.
     past_cuts: Vec<PowerCut>,
     payload: PhantomData<fn() -> P>,
 }
@@ -282,8 +280,8 @@ where
         self.power_source.schedule_cut(self.next_cut);
     }
 
-    /// Reads pages back and checks each against the contents that a cut may have left. The content found is expected
-    /// from now on.
+    /// Reads pages back and checks each page against the contents that a cut may have left. From now on, the content
+    /// that was found is expected.
     fn verify(&mut self) -> Result<(), LayerError> {
         let whole = self.expected.pages() <= READ_BACK_PAGES;
         let pages = if whole {
@@ -349,8 +347,8 @@ where
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.expected.pages())?;
-        // Pages are written one by one, so that only one is in flight; pages of a request stay together if the FTL
-        // needs requests.
+        // Pages are written one by one, so that only one page is in flight. If the FTL needs whole requests, the pages
+        // of a request stay together.
         let pages_per_call = if self.ftl().needs_whole_requests() { pages.len().max(1) } else { 1 };
         for (pages, data) in pages.chunks(pages_per_call).zip(data.chunks(pages_per_call)) {
             loop {
@@ -413,8 +411,8 @@ where
         }
     }
 
-    /// No groups and no runs: pages are written, interrupted and verified one by one, and recovery does not check
-    /// groups.
+    /// [`Ability::AtomicGroups`] and [`Ability::Runs`] are missing: pages are written, interrupted and verified one by
+    /// one, and recovery does not check groups.
     fn abilities(&self) -> Abilities {
         self.ftl().abilities().without(Ability::AtomicGroups).without(Ability::Runs)
     }

@@ -8,10 +8,10 @@ use rand::Rng;
 /// Times of power cuts, in operations (page programs and block erases) since the drive was new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutTimes {
-    /// During the measured phase, after every so many operations.
+    /// During the measured phase, one cut every this many operations.
     Every(u64),
-    /// During the measured phase, this many cuts at random operations; the number of pages that the host writes is
-    /// the range.
+    /// During the measured phase, this many cuts at random operations. Operations are drawn from a range as long as the
+    /// number of pages that the host writes.
     Random(u64),
     /// At these operations, in order.
     At(Vec<PowerCut>),
@@ -36,7 +36,7 @@ pub(super) fn format_cuts(cuts: &[PowerCut]) -> String {
     names.join(",")
 }
 
-/// The remaining cuts.
+/// Cuts that are still to come.
 pub(super) struct CutPlan {
     cuts: CutTimes,
     has_started: bool,
@@ -47,7 +47,7 @@ impl CutPlan {
         let begun = matches!(cuts, CutTimes::At(_));
         let mut plan = CutPlan { cuts, has_started: begun };
         if let CutTimes::At(cuts) = &mut plan.cuts {
-            // Stored in reverse: the next cut is the last.
+            // The cuts are stored in reverse order: the next cut is the last.
             cuts.reverse();
         }
         plan
@@ -97,7 +97,7 @@ impl CutPlan {
         self.draw_early(now, probability, random).or(planned)
     }
 
-    /// With this probability, returns a cut within the next few operations.
+    /// Returns a cut within the next few operations, with the given probability.
     pub fn draw_early(&self, now: u64, probability: f64, random: &mut Random) -> Option<PowerCut> {
         let is_cut = probability > 0.0 && random.random::<f64>() < probability;
         is_cut.then(|| PowerCut {

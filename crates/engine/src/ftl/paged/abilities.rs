@@ -18,8 +18,8 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Executes a command. Moves are charged to the users of the pages; the translation and validity pages written
-    /// along with them are not.
+    /// Executes a command. Moved pages are attributed to their users; translation and validity pages are attributed to
+    /// no user.
     pub(super) fn execute(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::CleanWhileIdle if self.supported_abilities().has(Ability::IdleCleaning) => {
@@ -29,9 +29,9 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Answers from the cache or else from the translation pages in flash, without counting these reads. The query is
-    /// for the policy of a log above, which would need a command that real drives do not have; its cost is unknown.
-    /// Valid pages are those of the block counters, which include invalid pages that are not identified yet.
+    /// Answers from the cache or from the translation pages in flash, without counting these reads. The query serves
+    /// the policy of a log above. Real drives have no such command, so its cost is unknown. Valid pages come from the
+    /// block counters, which include invalid pages that are not identified yet.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let locations = pages.iter().map(|&page| self.peek_location(page)).filter(|&at| at != Slot::NONE);
         let mut blocks: Vec<BlockId> = locations.map(|at| self.space.split(at).0).collect();
@@ -39,7 +39,7 @@ impl<F: Flash> PagedFtl<F> {
         blocks.sort_unstable();
         blocks.dedup();
         let size = self.space.pages_per_block();
-        // Unwritten pages of an open block count as valid but hold no data.
+        // Unwritten pages of an open block count as valid, but they hold no data.
         let valid = |&block: &BlockId| {
             let unwritten = size - self.space.end_of(block);
             u64::from(self.space.pool.blocks.valid_pages(block).saturating_sub(unwritten))

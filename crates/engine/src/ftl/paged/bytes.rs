@@ -1,4 +1,4 @@
-//! The FTL's own pages as bytes, for flash that is stored outside the simulation.
+//! The FTL's metadata pages as bytes, for flash that is stored outside the simulation.
 
 use super::contents::{MetaPage, StateNote};
 use super::space::Space;
@@ -26,8 +26,8 @@ impl<F: Flash> Space<F> {
         Ok(self.pool.medium.store_page_bytes(block, page, &mut fill)?)
     }
 
-    /// Stores the bytes of a tree node or of a page of the validity store, which was programmed at `at`. A bitmap
-    /// page whose words are not set yet is skipped; the function is called again once it has received those of its
+    /// Stores the bytes of a tree node or of a page of the validity store, which was programmed at `at`. A bitmap page
+    /// whose words are not set yet is skipped; the function is called again once the page has received the words of its
     /// predecessor.
     #[inline]
     pub fn store_page(&mut self, at: Slot) -> Result<(), LayerError> {

@@ -7,9 +7,9 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::BlockId;
 
-/// Limits of fruitless draws, after which dirty entries are synchronised so that the previous locations of their
-/// pages become known as invalid: minimum number of rounds, draws per candidate, and maximum number of draws. A
-/// synchronisation writes a page, so on a drive with few candidates it is better to query all of them first.
+/// Limits of draws that find no invalid page: minimum number of rounds, draws per candidate, and maximum number of
+/// draws. Beyond them, dirty entries are synchronised, so that the previous locations of their pages become known as
+/// invalid. A synchronisation writes a page, so on a drive with few candidates all of them are queried first.
 const MIN_FRUITLESS_ROUNDS: u64 = 8;
 const DRAWS_PER_CANDIDATE: u64 = 4;
 const MAX_DRAWS: u64 = 256;
@@ -27,7 +27,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Draws a user block that is a candidate.
+    /// Draws a user block from the candidates.
     fn draw(&mut self, reported: bool) -> Option<BlockId> {
         let (users, space) = (self.space.user_streams(), &mut self.space);
         let VictimChooser::KnownBlocks(known) = &mut space.pool.victim else { return None };
@@ -46,7 +46,7 @@ impl<F: Flash> PagedFtl<F> {
         let mut invalid = known.empty_set(pages);
         self.validity.query(block, &mut invalid, &mut self.space)?;
         self.events.blocks_queried += 1;
-        // Pages reported twice after a power cut were counted twice; the store has the exact number.
+        // Pages that were reported twice after a power cut were counted twice; the validity store has the exact number.
         self.approximate_blocks.remove(&block);
         let space = &mut self.space;
         space.pool.blocks.set_valid_pages(block, pages - invalid.count());
@@ -56,7 +56,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// True if the search for a block worth cleaning has taken long enough.
+    /// True if the search for a block with invalid pages has reached its limit.
     pub(super) fn is_search_exhausted(&self, fruitless: u64) -> bool {
         let VictimChooser::KnownBlocks(known) = &self.space.pool.victim else { return false };
         let candidates = u64::from(self.space.pool.blocks.candidates());
@@ -65,7 +65,7 @@ impl<F: Flash> PagedFtl<F> {
         fruitless >= MIN_FRUITLESS_ROUNDS && draws >= needed_draws && self.cache.oldest_dirty().is_some()
     }
 
-    /// Called when a victim was chosen, or no block was worth it: drops the blocks that may not be remembered.
+    /// Ends a search with its victim, if one was found: removes the known blocks beyond the maximum number remembered.
     pub(super) fn drop_unremembered(&mut self, victim: Option<BlockId>) {
         if let VictimChooser::KnownBlocks(known) = &mut self.space.pool.victim {
             known.end_round(victim);

@@ -52,7 +52,7 @@ impl<F: Flash> PagedFtl<F> {
         self.space.pool.medium.check()
     }
 
-    /// Checks that every page is where its entry says.
+    /// Checks that every page is stored at the location in its entry.
     fn check_locations(&self) -> Result<(), String> {
         for page in (0..self.config.logical_pages).map(Lpn) {
             let at = self.peek_location(page);
@@ -110,7 +110,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Checks the block's counter against the pages of the block that are needed.
+    /// Compares the block's counter with the number of needed pages in the block.
     fn check_metadata(&self, block: BlockId) -> Result<(), String> {
         let group = self.space.group(block);
         let pages = self.space.pages_per_block();

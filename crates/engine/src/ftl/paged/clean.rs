@@ -1,5 +1,5 @@
-//! Cleaning: user blocks by moving their valid pages; metadata blocks by waiting until all pages are invalid, or by
-//! moving.
+//! Cleaning: a user block is cleaned by moving its valid pages; a metadata block by waiting until all its pages are
+//! invalid, or by moving.
 
 use super::space::BlockGroup;
 use super::store::PagedFtl;
@@ -20,7 +20,7 @@ impl<F: Flash> PagedFtl<F> {
         self.gain_space()
     }
 
-    /// Cleans until there are enough erased blocks. Works also after the end of life, as long as any space can be
+    /// Cleans until there are enough erased blocks. This also works after the end of life, as long as any space can be
     /// freed.
     pub(super) fn gain_space(&mut self) -> Result<(), LayerError> {
         loop {
@@ -28,7 +28,8 @@ impl<F: Flash> PagedFtl<F> {
                 self.erase_erasable()?;
             }
             self.fill_pool()?;
-            // Each of these operations uses blocks before it frees one, so the pool must be filled before each.
+            // Each of these operations uses erased blocks before it frees a block, so the pool must be filled before
+            // each operation.
             if let Some(&PendingBlock { block, .. }) = self.space.pool.pending_blocks.first() {
                 self.empty_block(block, Cause::Cleaning)?;
             } else if let Some(block) = self.space.pool.medium.take_disturbed() {
@@ -82,8 +83,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Forces the validity store to write its buffer, because blocks are short and some blocks without needed pages
-    /// only wait for this.
+    /// Forces the validity store to write its buffer, because erased blocks are short and this write makes blocks
+    /// without needed pages erasable.
     fn flush_and_release(&mut self) -> Result<(), LayerError> {
         self.space.reported_before = self.space.pool.sequence;
         self.validity.save(&mut self.space)?;
@@ -132,7 +133,7 @@ impl<F: Flash> PagedFtl<F> {
         };
         self.drop_unremembered((*fruitless == 0).then_some(victim));
         if *fruitless > 0 {
-            // Moving all of its pages would gain nothing and would cause writes of translation pages.
+            // Moving all pages of the victim would gain no space and would cause writes of translation pages.
             self.space.close(victim);
             return Ok(());
         }
@@ -158,10 +159,11 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Returns a metadata block to clean, if metadata is not cleaned by moving but a block must be cleaned
-    /// nevertheless. There are two reasons: metadata, most of it invalid, occupies more than half of the spare space;
-    /// or erased blocks run out.
+    /// nevertheless. There are two reasons: mostly invalid metadata occupies more than half of the spare space, or
+    /// erased blocks run out.
     ///
-    /// The paper has no such rule. Translation pages that are never rewritten can each pin a block of invalid ones.
+    /// The paper has no such rule. Without the rule, a translation page that is never rewritten can keep a block of
+    /// otherwise invalid pages.
     fn metadata_to_clean(&self) -> Option<BlockId> {
         if self.space.cleans_metadata {
             return None;
@@ -173,7 +175,7 @@ impl<F: Flash> PagedFtl<F> {
             + self.space.pool.erased.len()
             + self.space.pool.frontiers.len();
         let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
-        // With a very small cache, moving user pages writes as many translation pages and gains nothing at first.
+        // With a very small cache, moving user pages writes as many translation pages and gains no space at first.
         let is_pool_low = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
         if (metadata as u64) * 2 <= spare && !is_pool_low {
             return None;
@@ -186,9 +188,9 @@ impl<F: Flash> PagedFtl<F> {
     /// Moves the valid pages of a user block elsewhere and erases the block (paper, sec. 4: garbage-collection
     /// operations; 4.1).
     ///
-    /// The old locations of moved pages are not reported as invalid, because the block is about to be erased. After
-    /// an earlier power cut, they must be found as unreported; until the erase, the validity store therefore refers
-    /// to the state before the move.
+    /// The old locations of moved pages are not reported as invalid, because the block is about to be erased. If power
+    /// is cut before the erase, recovery must find these locations unreported, so the validity store refers to the
+    /// state before the move until the erase.
     fn empty_user_block(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
         self.prefetch_cleaning(victim);
         self.find_invalid(victim)?;
@@ -255,10 +257,10 @@ impl<F: Flash> PagedFtl<F> {
         }
         self.events.unidentified_found += 1;
         if mapping.slot == Slot::NONE && mapping.dirty {
-            // The translation page still points here, which would be wrong once the block holds other data.
+            // The translation page still points to this location, which would be wrong once the block holds other data.
             self.synchronise(self.translation_page(page))?;
         } else if mapping.unidentified && !mapping.uncertain {
-            // The page is about to be erased and must not be reported later, when the block holds other data.
+            // The physical page is about to be erased and must not be reported later, when the block holds other data.
             self.cache.amend(handle, Mapping { unidentified: false, ..mapping });
         }
         Ok(false)
@@ -274,7 +276,7 @@ impl<F: Flash> PagedFtl<F> {
         self.relocate_page((page, at), &data, cause, from, 1)
     }
 
-    /// Writes a page elsewhere that was read at `at` and that `references` logical pages share.
+    /// Writes a page that was read at `at` to a new location; `references` logical pages share the page.
     pub(super) fn relocate_page(
         &mut self,
         (page, at): (Lpn, Slot),

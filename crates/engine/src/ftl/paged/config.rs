@@ -24,7 +24,7 @@ pub enum DirectoryConfig {
 /// Treatment of the cache's dirty entries at a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// With a battery, the drive writes everything to flash that is only in RAM.
+    /// With a battery, the drive writes all data that is only in RAM to flash.
     Battery,
     /// Recovery finds the entries in spare areas and synchronises them before anything else is done.
     Synchronised,

@@ -1,4 +1,4 @@
-//! Contents of the pages that an FTL writes for itself. They survive power cuts together with the flash.
+//! Contents of the metadata pages of an FTL. They survive power cuts together with the flash.
 
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
@@ -22,7 +22,7 @@ pub struct StateNote {
     pub horizon: u64,
 }
 
-/// A page that the FTL wrote for itself.
+/// A metadata page of the FTL.
 #[derive(Debug)]
 pub enum MetaPage {
     /// A version of a translation page, stored as its changes.
@@ -38,8 +38,9 @@ pub enum MetaPage {
     Node(Box<Box<[Slot]>>),
     /// A page of the validity store, and the state when it was written.
     Validity(Box<(ValidityPage, StateNote)>),
-    /// A replaced page of the bitmap: it is never read again, since recovery only needs its spare area. Keeping the
-    /// contents would soon fill the simulation's memory when the bitmap is rewritten for each user page.
+    /// A replaced page of the bitmap. Such a page is never read again, because recovery only needs its spare area. If
+    /// the bitmap is rewritten for each user page, storing all replaced contents would soon fill the simulation's
+    /// memory.
     Replaced,
     /// A page that was not completely programmed.
     Unreadable,
@@ -58,12 +59,12 @@ impl MetaPage {
 
 /// Number of changes per page for which an erased metadata block keeps memory.
 const MAX_RETAINED_CHANGES: usize = 8;
-/// Erased holders keep their memory for reuse: one for each `USED_PER_RETAINED` metadata blocks in use, plus
+/// Contents of erased blocks keep their memory for reuse: one for each `USED_PER_RETAINED` metadata blocks in use, plus
 /// `MIN_RETAINED`.
 const USED_PER_RETAINED: usize = 4;
 const MIN_RETAINED: usize = 16;
 
-/// Contents of a metadata block. Some holders keep their memory after an erase, for reuse by other blocks.
+/// Contents of a metadata block. Some of these structures keep their memory after an erase, for reuse by other blocks.
 #[derive(Debug, Default)]
 struct BlockContents {
     pages: Vec<MetaPage>,
@@ -86,7 +87,7 @@ impl BlockContents {
         validity().for_each(|page| prefetch(&raw const **page));
         validity().for_each(|page| {
             if let ValidityPage::Gecko(page) = &page.0 {
-                // The allocator's header of an allocation is in front of it.
+                // The allocator's header is in front of an allocation.
                 prefetch(page.entries.as_ptr().wrapping_sub(1));
             }
         });
@@ -97,7 +98,7 @@ impl BlockContents {
 ///
 /// The newest versions of translation pages are stored completely, in one array; older versions are stored as
 /// differences. A synchronisation changes one or two of a thousand entries, and copying the other entries would be most
-/// of the simulation's work. Nevertheless every version can be read until its block is erased.
+/// of the simulation's work. Every version can still be read until its block is erased.
 pub struct MetadataContents {
     /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling stores them.
     pub erased_at: Vec<u32>,
@@ -106,11 +107,11 @@ pub struct MetadataContents {
     table: Vec<Slot>,
     /// Location of the newest version of each translation page.
     newest: Vec<Slot>,
-    /// Number of each block's entry in `held`, plus 1; 0 for a block without metadata.
+    /// For each block, number of its entry in `block_contents`, plus 1; 0 for a block without metadata.
     contents_of_block: Vec<u32>,
     block_contents: Vec<BlockContents>,
     free_contents: Vec<u32>,
-    /// Number of unused holders that keep their memory.
+    /// Number of unused entries of `block_contents` that keep their memory.
     retained: usize,
     /// Heap memory owned by pages, in bytes.
     heap_bytes: usize,
@@ -168,7 +169,7 @@ impl MetadataContents {
         (block as usize, (at.0 - block * self.per_block.divisor()) as usize)
     }
 
-    /// Returns the contents of the block of `at`, to which a programmed page is then added.
+    /// Returns the contents of the block of `at`, to which the caller adds a programmed page.
     #[inline]
     fn contents_for(&mut self, at: Slot) -> &mut BlockContents {
         let (block, index) = self.block_of(at);
@@ -185,7 +186,7 @@ impl MetadataContents {
             };
         }
         let contents = &mut self.block_contents[self.contents_of_block[block] as usize - 1];
-        // Failed programs left no content.
+        // Pages with failed programs have no content.
         if contents.pages.len() < index {
             contents.pages.resize_with(index, || MetaPage::Unreadable);
         }
@@ -348,7 +349,7 @@ impl MetadataContents {
         prefetch(self.newest.as_ptr().wrapping_add(number as usize));
     }
 
-    /// Prefetches for the page of the validity store at `at`, which will be read soon. There is one step for each
+    /// Prefetches data of the validity store's page at `at`, which will be read soon. There is one step for each
     /// pointer on the way from the address to the content.
     #[inline]
     pub fn prefetch_validity(&self, at: Slot, step: u32) {
@@ -391,8 +392,8 @@ impl MetadataContents {
         self.newest[number as usize] = at;
     }
 
-    /// Restores a version at `at`, which follows the one at `previous` and differs from it by `changes`. The pages of
-    /// a block must be restored in order.
+    /// Restores the version at `at`, which follows the version at `previous` and differs from it by `changes`. The
+    /// pages of a block must be restored in order.
     pub fn restore_version(&mut self, at: Slot, previous: Slot, changes: &[Change]) {
         let contents = self.contents_for(at);
         let first = contents.changes.len() as u32;

@@ -12,9 +12,9 @@ const NUMBER_BYTES: u64 = 4;
 /// Selection of blocks whose number of valid pages is kept in RAM: the paper's block validity counters (BVC, App. B),
 /// of which "only storing a sample" would be enough (sec. 5.3).
 ///
-/// If not all counters are kept, the validity store is queried about randomly drawn blocks before each victim is
-/// chosen, and the victim policy chooses among the blocks with known numbers. Metadata blocks are few, and their
-/// counters are always kept.
+/// If not all blocks have counters, the validity store is queried about randomly drawn blocks before each victim is
+/// chosen, and the victim policy chooses among the blocks with known numbers. Metadata blocks are few and always have
+/// counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum BlockCounters {
     /// All blocks.
@@ -24,8 +24,8 @@ pub enum BlockCounters {
     Sampled {
         /// Fraction of the blocks that is remembered, above 0 and at most 1.
         fraction: f64,
-        /// Number of blocks drawn for each victim, at least 2: a single one would be the victim, and none would be
-        /// left to remember.
+        /// Number of blocks drawn for each victim, at least 2: a single block would become the victim, so that no block
+        /// would be left to remember.
         choices: u32,
     },
     /// No blocks.
@@ -44,7 +44,7 @@ impl BlockCounters {
         }
     }
 
-    /// Returns how many of `blocks` blocks, counting user blocks only, are remembered from one victim to the next.
+    /// Returns the number of user blocks, of `blocks` blocks in all, that are remembered from one victim to the next.
     pub fn remembered(&self, blocks: u32) -> u32 {
         match *self {
             BlockCounters::Full => blocks,
@@ -58,7 +58,7 @@ impl BlockCounters {
         let Some(choices) = self.choices() else { return Ok(()) };
         let is_sampled = matches!(self, BlockCounters::Sampled { .. });
         if choices < 1 + u32::from(is_sampled) {
-            // The only known block becomes the victim, so none is left to remember.
+            // The only known block becomes the victim, so no block is left to remember.
             let requirement = if is_sampled {
                 "two blocks must be drawn for one to be remembered"
             } else {

@@ -34,7 +34,8 @@ impl Directory {
         }
     }
 
-    /// Returns the location of the translation page if it is certainly in RAM, else [`Slot::NONE`]. For prefetching.
+    /// Returns the location of the translation page for prefetching, if the location is known to be in RAM; otherwise
+    /// [`Slot::NONE`].
     #[inline]
     pub fn hint(&self, number: u32) -> Slot {
         match self {

@@ -1,4 +1,4 @@
-//! Reading the FTL's own pages from flash that was stored outside the simulation.
+//! Reading the FTL's metadata pages from flash that was stored outside the simulation.
 
 use super::config::PagedConfig;
 use super::contents::{Change, MetaPage, MetadataContents, StateNote};
@@ -10,7 +10,7 @@ use crate::units::{BlockId, Slot};
 use crate::validity::ValidityPage;
 use std::collections::{BTreeMap, HashMap};
 
-/// A page that the FTL wrote for itself.
+/// A metadata page of the FTL.
 #[derive(Clone, Copy)]
 struct MetadataPageRef {
     block: BlockId,
@@ -25,12 +25,12 @@ impl MetadataPageRef {
     }
 }
 
-/// The found pages of a run of Logarithmic Gecko.
+/// Pages of a run of Logarithmic Gecko that were found in flash.
 #[derive(Default)]
 struct FoundRun {
     /// Sequence number, index, location and first key of each page.
     pages: Vec<(u64, u32, Slot, Option<u64>)>,
-    /// Last page of the run, with copies if there are any.
+    /// Last page of the run, and any copies of it.
     last: Vec<(Slot, DecodedRun)>,
 }
 
@@ -45,11 +45,11 @@ struct FlashDecoder<'a> {
     contents: MetadataContents,
 }
 
-/// Returns the contents of all pages in `flash` that an FTL with these settings and `user_streams` user streams wrote
-/// for itself.
+/// Returns the contents of all metadata pages in `flash`, which an FTL with these settings and `user_streams` user
+/// streams wrote.
 ///
-/// Versions of a translation page are ordered by sequence number, and each is compared with the one before. If the
-/// version before no longer exists, the list of changes is empty; it is only used if both exist.
+/// Versions of a translation page are ordered by sequence number, and each is compared with the previous version. If
+/// the previous version no longer exists, the list of changes is empty; the list is only used if both versions exist.
 ///
 /// # Errors
 /// Fails if a page is unreadable, or differs from what the FTL would have written.
@@ -88,7 +88,7 @@ pub(super) fn decode_contents<F: Flash>(
     Ok(decoder.contents)
 }
 
-/// Returns the pages that the FTL wrote for itself, by location.
+/// Returns the metadata pages of the FTL, by location.
 fn metadata_pages<F: Flash>(flash: &F, user_streams: u8) -> Vec<MetadataPageRef> {
     let size = flash.pages_per_block();
     let mut metadata = Vec::new();
@@ -107,8 +107,8 @@ fn metadata_pages<F: Flash>(flash: &F, user_streams: u8) -> Vec<MetadataPageRef>
 }
 
 impl FlashDecoder<'_> {
-    /// Returns the versions of all translation pages, each with the location of the one before and the changes.
-    /// Enters the newest versions into the table.
+    /// Returns the versions of all translation pages, each with the location of the previous version and the changes.
+    /// Stores the newest versions in the table.
     fn decode_versions(
         &mut self,
         mut versions: Vec<MetadataPageRef>,

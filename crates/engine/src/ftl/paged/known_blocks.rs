@@ -17,11 +17,11 @@ pub enum VictimChooser {
     KnownBlocks(Box<KnownBlocks>),
 }
 
-/// A separate table of the blocks with a known number of valid pages. Its rows are all that the policy sees.
+/// A separate table of the blocks with a known number of valid pages. The policy sees only its rows.
 ///
-/// A user block is added after a query of the validity store. It is removed when it becomes a victim, or when more
-/// blocks are known than may be remembered and it has the most valid pages. Metadata blocks are added when they are
-/// closed.
+/// A user block is added after a query of the validity store. The block is removed when it becomes a victim, or when
+/// more blocks are known than may be remembered and the block has the most valid pages. Metadata blocks are added when
+/// they are closed.
 pub struct KnownBlocks {
     policy: Box<dyn VictimPolicy>,
     random: Random,
@@ -40,8 +40,8 @@ pub struct KnownBlocks {
     /// Blocks queried since the last victim, with the answers.
     answers: Vec<(BlockId, PageSet)>,
     spare_sets: Vec<PageSet>,
-    /// Closed metadata blocks without invalid pages. If they had rows, a policy based on closing order would take
-    /// them again and again, and never a user block, which is only known for one victim.
+    /// Closed metadata blocks without invalid pages. If these blocks had rows, a policy based on closing order would
+    /// always choose them and never a user block, which is only known during one selection.
     full_metadata: BTreeSet<BlockId>,
     /// Blocks with the most recently reported invalid pages.
     recently_reported: VecDeque<BlockId>,
@@ -78,7 +78,7 @@ impl KnownBlocks {
     pub fn new(policy: Box<dyn VictimPolicy>, size: KnownBlocksSize, seed: Seed) -> Self {
         let KnownBlocksSize { blocks, pages_per_block, logical_pages, remembered, choices, metadata } = size;
         let rows = remembered.saturating_add(choices).saturating_add(metadata).min(blocks);
-        // Assumes that blocks in the table are as full as the average block of the drive.
+        // This assumes that blocks in the table are as full as the average block of the drive.
         let pages = u64::from(logical_pages) * u64::from(rows) / u64::from(blocks.max(1));
         KnownBlocks {
             random: seed.derive("known blocks").random(),
@@ -134,7 +134,8 @@ impl KnownBlocks {
         self.answers.push((block, invalid));
     }
 
-    /// Adds a closed metadata block; a full one is only noted until one of its pages is invalidated.
+    /// Adds a closed metadata block; a block without invalid pages gets a row only when one of its pages is
+    /// invalidated.
     pub fn add_metadata(&mut self, block: BlockId, blocks: &Blocks) {
         let valid = blocks.valid_pages(block);
         if valid < blocks.pages_per_block() {
@@ -155,8 +156,8 @@ impl KnownBlocks {
         self.spare_sets.push(set);
     }
 
-    /// Called when a victim, or none, was chosen: drops all answers except the victim's, and the blocks beyond the
-    /// maximum number remembered, fullest first.
+    /// Ends a selection, with or without a victim: drops all answers except that of the victim, and the blocks beyond
+    /// the maximum number remembered, fullest first.
     pub fn end_round(&mut self, victim: Option<BlockId>) {
         for at in (0..self.answers.len()).rev() {
             if Some(self.answers[at].0) != victim {
@@ -291,7 +292,7 @@ impl VictimPolicy for VictimChooser {
     }
 
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
-        // A policy that sees only some blocks has its own numbering of blocks, so it is not notified.
+        // A policy that sees only known blocks uses row numbers as block numbers, so it is not notified.
         if let VictimChooser::All(policy) = self {
             policy.programmed(block, first, pages, cause, blocks);
         }
@@ -361,7 +362,7 @@ impl FullestRows {
     }
 
     fn push(&mut self, row: BlockId, valid: u32) {
-        // Rows that were removed otherwise leave stale entries behind.
+        // Rows that were removed in other ways leave stale entries behind.
         if self.entries > 2 * self.generations.len() + 64 {
             let stamps = &self.generations;
             self.stacks

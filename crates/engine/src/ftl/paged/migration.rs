@@ -2,7 +2,7 @@
 //!
 //! All live pages are read before the first one is moved. A dropped page stays in the victim and in the map until all
 //! pages that replace it are on flash: if power is lost before, the victim still exists. Afterwards, the translation
-//! page must record that the page has no location before other data is written there.
+//! page must record that the page is unmapped before other data is written to its old location.
 
 use super::config::Durability;
 use super::store::PagedFtl;
@@ -31,7 +31,7 @@ struct VictimMover<'a, F: Flash> {
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// Executes the decisions of the migration policy `judge` on all live pages of `victim`.
+    /// Executes the decisions of the migration policy `executor` on all live pages of `victim`.
     pub(super) fn move_by_policy(
         &mut self,
         victim: BlockId,
@@ -66,7 +66,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(live)
     }
 
-    /// Drops pages of the current victim.
+    /// Unmaps the pages at the indices `dropped` of `live`, which the migration policy decided not to move.
     fn drop_live(&mut self, live: &LivePages<F::Payload>, dropped: &[usize]) -> Result<(), LayerError> {
         let mut translation_pages = BTreeSet::new();
         for &at in dropped {
@@ -100,13 +100,13 @@ impl<F: Flash> PagedFtl<F> {
         translation_pages.retain(|_| self.config.durability != Durability::Battery);
         for number in translation_pages {
             self.replenish_erased()?;
-            // Rewritten in any case, so that the translation page is newer than all copies of these pages.
+            // The translation page is rewritten in any case, so that it is newer than all copies of these pages.
             self.rewrite(number)?;
         }
         self.limit_dirty(false)
     }
 
-    /// Writes a page with cause `cause`, like a write of the user.
+    /// Writes a page because of `cause`, in the same way as a write of the user.
     fn write_replacement(
         &mut self,
         page: Lpn,

@@ -1,4 +1,4 @@
-//! Construction of an FTL's parts from its settings, and the space they need.
+//! Construction of an FTL's parts from its settings, and the space that the parts need.
 
 use super::config::{DirectoryConfig, Durability, PagedConfig};
 use super::counters;
@@ -39,7 +39,7 @@ pub(super) fn recover_validity(
     })
 }
 
-/// Creates the directory of translation pages that are at `places`.
+/// Creates the directory of translation pages that are stored at `locations`.
 pub(super) fn build_directory(config: &PagedConfig, locations: &[Slot]) -> Result<Directory, ConfigError> {
     Ok(match config.directory {
         DirectoryConfig::Global => Directory::Global(locations.to_vec()),
@@ -59,9 +59,9 @@ pub(super) fn saved_pages(config: &PagedConfig, size: &ValiditySize) -> u64 {
 
 /// Returns the number of erased blocks below which a victim is cleaned.
 ///
-/// Cleaning a victim may write its pages, twice as many translation pages with the writes these cause, and the pages
-/// that the validity store writes at once. Each kind goes to its own blocks, the first of which may have to be
-/// opened.
+/// Cleaning a victim may write its pages, twice as many translation pages (with the writes that these cause), and the
+/// pages that the validity store writes at once. Each kind of page is written to separate blocks, the first of which
+/// may have to be opened.
 pub(super) fn reserve_blocks(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -94,7 +94,7 @@ pub(super) fn build_chooser(
     policy: Box<dyn VictimPolicy>,
 ) -> VictimChooser {
     let Some(choices) = config.counters.choices() else { return VictimChooser::All(policy) };
-    // Twice the expected number, if metadata blocks are candidates at all.
+    // The table has twice the expected number, if metadata blocks are candidates at all.
     let metadata = match config.cleans_metadata {
         true => 2 * counters::metadata_blocks(&config.validity, size, translation_pages) + 8,
         false => 0,
@@ -139,7 +139,7 @@ pub(super) fn metadata_pages(
             let log = log.config(size);
             log.entries.div_ceil(u64::from(log.page_entries())) + 2 * validity.max_appended_pages()
         }
-        // The other runs together are as large as the largest, and a merge keeps the old runs until the new one is
+        // The other runs together are as large as the largest run, and a merge keeps the old runs until the new run is
         // complete.
         ValidityConfig::Gecko(_) => 3 * validity.max_appended_pages(),
     };

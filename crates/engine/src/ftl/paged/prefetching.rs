@@ -1,8 +1,8 @@
 //! Prefetching of the table entries that later writes, evictions from the mapping cache and page moves will access.
 //!
-//! On a drive of terabytes, every table is larger than the CPU cache, and each operation accesses a dozen of them,
-//! many only through another table. Prefetching therefore has two steps: first the entries found from the page number
-//! alone and, once these have arrived, the entries they point to. Prefetching changes no result.
+//! On a drive of terabytes, every table is larger than the CPU cache, and each operation accesses a dozen of them, many
+//! only through another table. Prefetching therefore has two steps: first the entries that the page number determines
+//! and, once these have arrived, the entries that they point to. Prefetching changes no result.
 //!
 //! The tables also exceed what the TLB covers, and a CPU stalls soon after a prefetch whose address is not translated
 //! yet. A single prefetch costs as much as such a translation; a dozen in a row cost hardly more. Each step is
@@ -29,7 +29,7 @@ const VERSION_DISTANCE: usize = 16;
 const MOVE_GROUP: u32 = 32;
 
 impl<F: Flash> PagedFtl<F> {
-    /// Prefetches for page `at` of `pages`, which is about to be written, and for the following pages.
+    /// Prefetches data of page `at` of `pages`, which is about to be written, and for the following pages.
     #[inline(always)]
     pub(super) fn prefetch_writes(&self, pages: &[Lpn], at: usize) {
         if at.is_multiple_of(WRITE_GROUP) {
@@ -56,7 +56,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Prefetches before an entry is evicted from the mapping cache.
+    /// Prefetches data that the next evictions from the mapping cache will access.
     #[inline(always)]
     pub(super) fn prefetch_evictions(&mut self) {
         // A dirty entry causes a synchronisation of all entries of its translation page.
@@ -72,7 +72,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Called when another group of `GROUP` pages has been found: prefetches the entries of its pages, and the data
-    /// that the entries of the group before point to.
+    /// that the entries of the previous group point to.
     fn prefetch_entries(&self) {
         self.prefetch_queue.group(1).iter().for_each(|&page| self.space.contents.prefetch_entry(page));
         // With eager lookup, before-images have already been reported.
@@ -94,7 +94,7 @@ impl<F: Flash> PagedFtl<F> {
         evicted_pages(VERSION_DISTANCE).for_each(|page| self.prefetch_version(page));
     }
 
-    /// Prefetches before the oldest dirty entry is synchronised because of the limit of dirty entries.
+    /// Prefetches data for the synchronisation of the oldest dirty entries, which the limit of dirty entries forces.
     #[inline(always)]
     pub(super) fn prefetch_synchronisations(&self) {
         let [last, second, first] = self.cache.dirty_pages_written_after([
@@ -117,7 +117,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Prefetches for page `page` of the victim, which is processed next, and for the following pages.
+    /// Prefetches data of page `page` of the victim, which is processed next, and for the following pages.
     #[inline(always)]
     pub(super) fn prefetch_moves(&self, victim: BlockId, page: u32) {
         if page.is_multiple_of(MOVE_GROUP / 2) {
@@ -164,7 +164,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Prefetches for the physical page stored in the page's translation entry, which will be invalidated.
+    /// Prefetches data of the physical page in the page's translation entry, which will be invalidated.
     #[inline(always)]
     fn prefetch_before_image(&self, page: Lpn) {
         let before_image = self.space.contents.newest_entry(page);
@@ -174,7 +174,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Prefetches for the newest version of the page's translation page, which will be read and replaced.
+    /// Prefetches data of the newest version of the page's translation page, which will be read and replaced.
     #[inline(always)]
     fn prefetch_version(&self, page: Lpn) {
         let version = self.directory.hint(self.translation_page(page));

@@ -3,15 +3,15 @@
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 
-/// Blocks that must not be erased before the validity store has written its buffer, each with the sequence number of
-/// the version that followed. They contain versions of translation pages from which the contents of the buffer could
-/// be reconstructed (paper, App. C.2.2).
+/// Blocks that must not be erased before the validity store has written its buffer, each with a sequence number. The
+/// blocks contain versions of translation pages from which the contents of the buffer could be reconstructed (paper,
+/// App. C.2.2); the number is that of the next version.
 #[derive(Debug, Default)]
 pub struct ProtectedBlocks {
     blocks: Vec<(BlockId, u64)>,
     /// Position of each block in this list, plus 1; 0 if it is not listed. May be shorter than the number of blocks.
     positions: Vec<u32>,
-    /// Sequence number of the last release; `None` if a block was added since that this release would cover.
+    /// Sequence number of the last release; `None` if a block to which this release would apply was added since.
     released: Option<u64>,
     /// Number of times that a block lost its protection.
     pub release_count: u64,
@@ -42,7 +42,7 @@ impl ProtectedBlocks {
         self.position(block).is_some()
     }
 
-    /// Protects a block that contains a version which was followed by the one with number `until`.
+    /// Protects a block that contains a version; `until` is the sequence number of the next version.
     #[inline]
     pub fn insert(&mut self, block: BlockId, until: u64) {
         if self.released.is_some_and(|released| until <= released) {
@@ -77,7 +77,7 @@ impl ProtectedBlocks {
         self.release_count += 1;
     }
 
-    /// Releases all blocks whose versions were followed by newer versions with numbers up to `settled`.
+    /// Releases all blocks whose next versions have sequence numbers up to `reported_before`.
     #[inline]
     pub fn release(&mut self, reported_before: u64) {
         if self.released != Some(reported_before) {

@@ -51,8 +51,8 @@ impl<F: Flash> PagedFtl<F> {
         SurvivingFlash { flash, contents }
     }
 
-    /// Recovers an FTL with the same settings from the state that survived power loss. If power is lost again
-    /// meanwhile, returns the error with the state that survives then.
+    /// Recovers an FTL with the same settings from the state that survived power loss. If power is lost again during
+    /// recovery, returns the error with the state that survives this power cut.
     ///
     /// # Panics
     ///
@@ -66,12 +66,12 @@ impl<F: Flash> PagedFtl<F> {
         Self::recover_from(config, surviving, policies, true)
     }
 
-    /// Recovers after a power cut in which the drive's battery, if it has one, did not work: dirty entries and valid
+    /// Recovers after a power cut in which the drive's battery, if there is one, has failed: dirty entries and valid
     /// pages are searched for in flash, back to the very first page.
     ///
     /// # Panics
     ///
-    /// Like [`PagedFtl::recover`].
+    /// As for [`PagedFtl::recover`].
     #[expect(clippy::result_large_err, reason = "as above")]
     pub fn recover_unsaved(
         config: PagedConfig,
@@ -113,7 +113,8 @@ impl<F: Flash> PagedFtl<F> {
         self.end_step(&mut steps, "mapping directory");
         let note = self.recover_validity(&scan, lacks_battery)?;
         self.end_step(&mut steps, self.validity_step());
-        // Repeated reports do not make the store's notes newer, so that this recovery can itself be repeated.
+        // Repeated reports do not make the notes of the validity store newer, so that this recovery itself can be
+        // repeated.
         self.space.frozen_state = Some(note);
         self.report_torn()?;
         if self.space.protects_versions || lacks_battery {
@@ -211,7 +212,7 @@ impl<F: Flash> PagedFtl<F> {
         self.torn = torn;
     }
 
-    /// Step 2: reads the spare areas of all translation pages; the newest version of each is valid.
+    /// Step 2: reads the spare areas of all translation pages; the newest version of each translation page is valid.
     fn find_translation_pages(&mut self, scan: &BlockScan) -> Result<Vec<Version>, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Translation);
         let mut versions = Vec::new();
@@ -219,7 +220,7 @@ impl<F: Flash> PagedFtl<F> {
             if owner.0 < self.space.contents.translation_pages() {
                 versions.push(Version { number: owner.0, sequence, at });
             } else {
-                // A tree node: ignored, because the tree is rebuilt from its leaves.
+                // This is a tree node, which is ignored because the tree is rebuilt from its leaves.
                 self.space.discard_metadata(at);
             }
         }
@@ -294,7 +295,7 @@ impl<F: Flash> PagedFtl<F> {
         let free: Vec<BlockId> = self.space.pool.erased.iter().copied().collect();
         let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= reported_before);
         let blocks = later.map(|&(_, block)| block).chain(free).chain(scan.unreadable.iter().copied());
-        // The log compares the ages of blocks instead.
+        // The log-structured validity store compares the ages of blocks instead.
         if !matches!(self.config.validity, ValidityConfig::Log(_)) {
             for block in blocks.collect::<Vec<_>>() {
                 self.validity.record_erase(block, &mut self.space)?;
@@ -362,7 +363,7 @@ impl<F: Flash> PagedFtl<F> {
             }
         }
         if self.config.counters.choices().is_some() {
-            // The device queries these numbers only when it needs them.
+            // The device queries the other numbers only when it needs them.
             let is_counted = |&&block: &&BlockId| {
                 !self.space.pool.medium.is_bad(block)
                     && !free.contains(&block)

@@ -1,4 +1,4 @@
-//! Reducing the FTL to its flash and rebuilding it, with settings from which its policies can be built again.
+//! Restart of the FTL from its flash, with settings from which its policies can be built again.
 
 use super::config::{Durability, PagedConfig};
 use super::flash_decoder;
@@ -46,7 +46,7 @@ impl PagedSettings {
     }
 }
 
-/// Recovers the FTL; `saved`: the battery, if there is one, has worked.
+/// Recovers the FTL; `saved` is true if the battery has worked or there is none.
 #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
 fn recover_ftl<F: Flash>(
     settings: &PagedSettings,

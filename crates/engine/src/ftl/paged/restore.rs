@@ -73,7 +73,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(recent)
     }
 
-    /// Reports versions that are invalid because a newer one was found. Also reports pages that were trimmed after
+    /// Reports versions that are invalid because a newer version was found. Also reports pages that were trimmed after
     /// the validity store last wrote its buffer, as recorded in their translation pages.
     pub(super) fn report_overwritten(
         &mut self,
@@ -124,11 +124,11 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Does what a battery permits at a power failure: writes everything that is only in RAM to flash.
+    /// Writes all data that is only in RAM to flash, as a battery permits at a power failure.
     ///
     /// # Errors
     ///
-    /// Those of writing a page.
+    /// Fails if a page cannot be written.
     pub fn save(&mut self) -> Result<(), LayerError> {
         if self.config.durability != Durability::Battery {
             return Ok(());
@@ -141,7 +141,7 @@ impl<F: Flash> PagedFtl<F> {
         self.validity.save(&mut self.space)
     }
 
-    /// Synchronises every dirty entry before anything else is done, like LazyFTL and IB-FTL.
+    /// Synchronises every dirty entry before any other operation, as LazyFTL and IB-FTL do.
     pub(super) fn synchronise_all(&mut self) -> Result<(), LayerError> {
         for number in 0..self.space.contents.translation_pages() {
             self.synchronise(number)?;

@@ -58,8 +58,8 @@ pub struct Space<F: Flash> {
     pub host_pages_at_open: Vec<u64>,
     /// Blocks without valid or readable pages, to be erased later.
     pub erasable: Vec<BlockId>,
-    /// Value of `protected.release_count` when the blocks in `erasable` were last examined. If it has not changed since, none of
-    /// them can be erased.
+    /// Value of `protected.release_count` when the blocks in `erasable` were last examined. If it has not changed
+    /// since, none of them can be erased.
     pub release_count_at_check: Option<u64>,
     pub protected: ProtectedBlocks,
     /// True if old versions must be protected.

@@ -145,7 +145,8 @@ impl<F: Flash> PagedFtl<F> {
         self.placement.place(&PageContext { page, cause, now, from, hint, references })
     }
 
-    /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application reads).
+    /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application
+    /// reads).
     pub(super) fn fetch(&mut self, page: Lpn) -> Result<Handle, LayerError> {
         self.events.cache_misses += 1;
         self.make_room()?;

@@ -66,7 +66,7 @@ fn log_written_in_order_becomes_data_block() {
     write(&mut drive, [0, 1, 2, 3, 0, 1, 2]);
     assert_eq!(rows(&drive), ["0 1 2 3", "0 1 2", "", "", "", ""]);
     write(&mut drive, [3]);
-    // A switch merge: nothing is copied.
+    // This was a switch merge, which copies no page.
     assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
     assert_eq!(merge_counts(&drive), ([1, 0, 0, 0], [0, 0, 1]));
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
@@ -84,7 +84,8 @@ fn partial_merge_appends_missing_pages() {
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), ["", "0 1 2 3", "4 5 6 7", "5", "8 9 10 11", "9"]);
     assert_eq!(merge_counts(&drive), ([0, 1, 0, 0], [2, 2, 1]));
-    // Next, the log of page 5, which is not in order: a full merge into the most recently erased block.
+    // Next, the log of page 5, whose pages are not in order, is merged in a full merge into the most recently erased
+    // block.
     write(&mut drive, [1]);
     assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
     assert_eq!(merge_counts(&drive), ([0, 1, 1, 0], [6, 6, 3]));
@@ -128,7 +129,7 @@ fn page_out_of_order_goes_to_log_despite_room_in_data_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 2]);
     assert_eq!(rows(&drive), ["0", "2", "", "", "", ""]);
-    // While it has its own log, the data block accepts no more pages.
+    // While the logical block has a dedicated log, its data block accepts no more pages.
     write(&mut drive, [1, 3, 1]);
     assert_eq!(rows(&drive), ["0", "2 1 3 1", "", "", "", ""]);
     write(&mut drive, [3]);
@@ -151,7 +152,7 @@ fn pages_without_data_are_padding() {
     assert_eq!(rows(&drive)[1], "0 1 ~ 3");
     assert_eq!(merge_counts(&drive), ([0, 1, 0, 1], [3, 2, 1]));
     assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
-    // Nothing is written behind the last page that holds data, except one page to record the merge.
+    // Behind the last page that holds data, only one page is written, to record the merge.
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3]);
     trim(&mut drive, [1, 2, 3]);
@@ -203,7 +204,7 @@ fn recovery_finds_data_blocks_and_logs() {
     let (mut drive, report) = restart(drive);
     assert_eq!(rows(&drive), before);
     assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
-    // The first page of each block.
+    // The first step reads the first page of each block.
     assert_eq!(cost(&report)[0], ("first pages", 6, 0));
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0));
     assert_eq!(reports(&drive).0.ftl.unwrap().recovery, Some(report));
@@ -222,7 +223,7 @@ fn recovery_erases_leftovers_of_interrupted_merge() {
     write(&mut drive, [0, 1, 2, 3, 0, 1, 2, 3]);
     let mut flash = drive.into_flash().flash;
     assert_eq!(owners(&flash)[..2], ["", "0 1 2 3"]);
-    // As if the erase had only been started.
+    // The flash looks as if the erase had only been started.
     flash.tear_erase(BlockId(0));
     let (mut drive, report) =
         restart(HybridFtl::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap().0);
@@ -231,7 +232,7 @@ fn recovery_erases_leftovers_of_interrupted_merge() {
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
 }
 
-/// Recovery only reads spare areas in search of padding in blocks whose notes say that there is some.
+/// Recovery searches spare areas for padding only in blocks whose notes record padding.
 #[test]
 fn recovery_reads_padding_only_where_noted() {
     for (trimmed, expected_reads, found) in [(None, 0, 102), (Some(2), 4, 0)] {

@@ -1,4 +1,4 @@
-//! Power cuts at every operation of a short history: all acknowledged data is there, and all tables are consistent.
+//! Power cuts at every operation of a short history: no acknowledged data is lost, and all tables are consistent.
 
 use super::super::hybrid::{HybridFtl, HybridKind};
 use super::super::page::PageFtl;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Number of requests in the history, and of those before cuts begin.
+/// Number of requests in the history.
 const STEPS: u32 = 110;
 
 /// Runs a history of random writes, reads, trims and flushes with these cuts. All pages are read back and the tables

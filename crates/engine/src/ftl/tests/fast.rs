@@ -51,7 +51,7 @@ fn updates_of_any_logical_block_share_logs() {
     assert_eq!(rows(&drive), [DATA[2], "7", "", "", "2 6 10 3", DATA[0], DATA[1]]);
     assert_eq!(merge_counts(&drive), ([0, 0, 3], [12, 12, 4]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
-    // The next log to be reclaimed has no live pages by now.
+    // The next log to be reclaimed no longer has live pages.
     write(&mut drive, [5, 7, 5]);
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), [DATA[2], "7 5 7 5", "9", "", "", DATA[0], DATA[1]]);

@@ -1,4 +1,5 @@
-//! Drives of the smallest possible size whose power is cut every few operations: none may report the end of its life.
+//! Drives of the smallest possible size whose power is cut every few operations: no drive may report the end of its
+//! life.
 
 use super::super::hybrid::{HybridFtl, HybridKind};
 use super::super::page::PageConfig;
@@ -17,7 +18,7 @@ use serde_json::json;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Number of requests before cuts begin, and of those after.
+/// Number of requests before cuts begin, and number of requests after that.
 const STEPS: u32 = 120;
 
 /// Numbers of operations between two cuts: at least enough to empty a block, which takes four programs and an erase.

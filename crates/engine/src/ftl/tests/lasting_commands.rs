@@ -65,5 +65,5 @@ fn lasting_commands_are_repeated() {
         Command::SetPartitions { ends: &[3] },
         Command::SetPartitions { ends: &[3, 8] },
     ];
-    assert_eq!(repeat_after_cycle(&settings), ["Divide { ends: [3, 8] }", "CountMoves"]);
+    assert_eq!(repeat_after_cycle(&settings), ["SetPartitions { ends: [3, 8] }", "CountMoves"]);
 }

@@ -1,4 +1,5 @@
-//! The mapping cache and the way of its entries to flash, entry by entry; a translation page has eight entries.
+//! The mapping cache and the synchronisation of its entries to flash, entry by entry; a translation page has eight
+//! entries.
 
 use super::super::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
 use super::drives::{DESIGNS, PowerCutNand, build_paged, count, paged, read, reports, trim, write};
@@ -47,7 +48,7 @@ fn dftl_writes_evicted_dirty_entries() {
     // Page 0 is read from flash again; page 1, which is clean, is evicted.
     assert_eq!(read(&mut ftl, [0, 8, 0]), [100, 108, 100]);
     assert_eq!((events(&ftl), translation_io(&ftl)), (([3, 4], [1, 2, 0]), (1, 1)));
-    // A page without data: entry 8 was used before 0, and is dirty.
+    // Page 9 has no data. Entry 8 is evicted, because it was used before entry 0; it is dirty.
     assert_eq!(read(&mut ftl, [9]), [0]);
     assert_eq!((events(&ftl), translation_io(&ftl)), (([3, 5], [2, 3, 0]), (2, 2)));
     // After another write, page 0 is dirty, and its translation page is read to be rewritten.
@@ -71,7 +72,8 @@ fn lazy_write_identifies_before_image_later() {
     };
     let mut ftl = build(&lazy);
     write(&mut ftl, [0, 1, 8, 9]);
-    // One translation page was written: the first one, with entries 0 and 1, when page 8 arrived; nothing since.
+    // One translation page was written, the first one with entries 0 and 1, when page 8 arrived; no other page was
+    // written since.
     assert_eq!((events(&ftl), translation_io(&ftl)), (([0, 4], [1, 2, 0]), (1, 0)));
     write(&mut ftl, [0]);
     // Entries 8 and 9 are written together. The first translation page was not read for the write of page 0.

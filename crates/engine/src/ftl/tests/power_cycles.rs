@@ -1,4 +1,4 @@
-//! Power cuts between two requests: the state afterwards is that before.
+//! Power cuts between two requests: the state after recovery equals the state before the cut.
 
 use super::super::page::PageFtl;
 use super::super::paged::{PagedFtl, PagedSettings};

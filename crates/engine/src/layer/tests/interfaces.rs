@@ -1,4 +1,4 @@
-//! Named methods reach a layer unchanged, also through a pointer; flash answers like a layer without abilities.
+//! Named methods forward to a layer unchanged, also through a pointer; flash answers like a layer without abilities.
 
 use super::super::*;
 use crate::config::ConfigError;
@@ -73,7 +73,7 @@ impl Layer<ContentId> for LoggingLayer {
     }
 }
 
-/// Makes every call on a layer that needs an answer. Returns the answers as text.
+/// Calls every method of a layer that returns a value. Returns the values as text.
 fn call_all_methods(layer: &mut impl Layer<ContentId>) -> String {
     let (mut read, mut reports) = (Vec::new(), Reports::default());
     layer.write(&[Lpn(1), Lpn(2)], &[ContentId(7), ContentId(8)], 3).unwrap();

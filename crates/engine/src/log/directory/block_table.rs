@@ -1,4 +1,4 @@
-//! A directory that knows only the block of each logical page.
+//! A directory that stores only the block of each logical page.
 
 use super::Directory;
 use super::recording::{PageEntries, Writes, record_pages};

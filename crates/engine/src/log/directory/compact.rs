@@ -7,8 +7,8 @@ use crate::validity::RamBitmap;
 #[cfg(target_arch = "x86_64")]
 const LANES: usize = 8;
 
-/// Writes the valid ones of `owners` to the beginning of `output`, in order, and returns their number. `owners` belong
-/// to the first pages of `block`. `output` must be as long as `owners`; its other entries are overwritten, too.
+/// Writes the owners of valid pages to the beginning of `output`, in order, and returns their number. `owners` are the
+/// owners of the first pages of `block`. `output` must be as long as `owners`; its other entries are overwritten, too.
 #[inline(always)]
 pub(super) fn valid_owners(
     validity: &RamBitmap,
@@ -47,7 +47,7 @@ fn compact(owners: &[Lpn], mut valid: u64, output: &mut [Lpn], mut found: usize)
     found
 }
 
-/// Permutations, by mask, that move the lanes whose bit is set in the mask to the front.
+/// For each mask, the permutation that moves the lanes whose bit is set in the mask to the front.
 #[cfg(target_arch = "x86_64")]
 static PERMUTATIONS: [[u8; LANES]; 1 << LANES] = permutations();
 

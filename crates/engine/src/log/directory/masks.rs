@@ -5,7 +5,7 @@ use crate::units::Slot;
 /// Pages per word of a bit mask.
 pub(super) const WORD: usize = u64::BITS as usize;
 
-/// Returns a mask of those of the first 64 entries for which `holds(index, entry)` is true.
+/// Returns a mask of the entries, of the first 64, for which `predicate(index, entry)` is true.
 ///
 /// All entries are compared without branches, in a loop that the compiler vectorises; the outcomes, one byte each,
 /// are packed eight at a time.

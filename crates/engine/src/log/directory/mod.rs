@@ -13,7 +13,7 @@ pub use recording::Writes;
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-/// Removed pages of a run that were stored in one block.
+/// The pages of a removed run that were stored in one block.
 #[derive(Clone, Copy, Debug)]
 pub struct RemovedRun {
     first: Lpn,
@@ -39,14 +39,14 @@ impl RemovedRun {
 
 /// The store's tables from logical pages to physical pages and back.
 pub trait Directory: Send {
-    /// True if pages have identities: the directory knows the position of a page in its block, and the owners of a
-    /// block's pages.
+    /// True if pages have identities: the directory stores the index of each page in its block, and the owner of each
+    /// physical page.
     const PAGE_EXACT: bool;
 
     /// Name used in results.
     const NAME: &'static str;
 
-    /// Notes that all pages of `block` are about to be written.
+    /// Marks all pages of `block` as valid, because they are about to be written.
     fn open(&mut self, block: BlockId);
 
     /// Records that the pages of the run are now stored in `block`, starting at index `page`.
@@ -73,15 +73,16 @@ pub trait Directory: Send {
     /// trimmed segment is rewritten.
     fn are_unstored(&self, first: Lpn, pages: usize) -> bool;
 
-    /// Enters consecutive logical pages as owners of the physical pages of `block` from `page` on, before they are
-    /// written. Returns the list of owners.
+    /// Stores `pages` consecutive logical pages from `first` on as owners of the physical pages of `block` from `page`
+    /// on, before these are written. Returns the list of owners.
     fn enter_owners(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn];
 
-    /// Records that the pages entered with [`Directory::enter_owners`] are now stored.
+    /// Maps the logical pages from `first` on to the physical pages of `block` from `page` on; called once the pages
+    /// are written, after [`Directory::enter_owners`].
     fn record_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize);
 
-    /// Removes `pages` consecutive pages from `first` on. Calls `removed` for each stretch of them that was stored
-    /// contiguously, with its block.
+    /// Removes `pages` consecutive pages from `first` on. Calls `removed` with the block and the removed pages for each
+    /// part of the run that was stored contiguously.
     fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, RemovedRun)) {
         for first in (first.0..first.0 + pages).map(Lpn) {
             if let Some(block) = self.remove(first) {
@@ -95,9 +96,9 @@ pub trait Directory: Send {
         pages.iter().filter(|&&page| self.block_of(page).is_some()).count()
     }
 
-    /// Returns the number of leading `pages` that lie in the same block and have ascending numbers, and that block;
-    /// `None` if the first page is not stored. A page-exact directory writes the index of each of these pages within
-    /// the block to `indices`, which is as long as `pages`.
+    /// Returns the block of the first page, and the number of leading `pages` that lie in this block in ascending
+    /// order; `None` if the first page is not stored. A page-exact directory writes the index of each of these pages
+    /// within the block to `indices`, which is as long as `pages`.
     fn leading_in_same_block(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
         let _ = indices;
         let block = self.block_of(*pages.first()?)?;
@@ -112,14 +113,15 @@ pub trait Directory: Send {
     /// identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
-    /// Returns the block that stores `page`, and the index there; `None` as for [`Directory::page_in_block`].
+    /// Returns the block that stores `page`, and the page's index there; `None` in the same cases as
+    /// [`Directory::page_in_block`].
     #[inline]
     fn location_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         Some((self.block_of(page)?, self.page_in_block(page)?))
     }
 
-    /// Prefetches for a `page` that will soon be placed or removed: its map entry or, if `second_pass`, the data that the
-    /// entry points to. Changes no result.
+    /// Prefetches data of a `page` that will soon be written or removed: its map entry or, if `second_pass`, the data
+    /// that the entry points to. Changes no result.
     #[inline]
     fn prefetch(&self, page: Lpn, second_pass: bool, blocks: &Blocks) {
         let _ = (page, second_pass, blocks);
@@ -128,16 +130,16 @@ pub trait Directory: Send {
     /// Prefetches the data of `block` that [`Directory::gather`] reads. Changes no result.
     fn prefetch_block(&self, block: BlockId);
 
-    /// Writes the owners of the valid pages among the first `written` pages of `block` to the beginning of `owners`,
-    /// in the order of the pages; `owners` has room for `written`. `prefetch_entries` also prefetches the map entries
-    /// of these owners, which changes no result.
+    /// Writes the owners of the valid pages among the first `written` pages of `block` to the beginning of `owners`, in
+    /// the order of the pages; `owners` has at least `written` entries. `prefetch_entries` also prefetches the map
+    /// entries of these owners, which changes no result.
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn], prefetch_entries: bool);
 
     /// Does the same as [`Directory::gather`] and writes the indices of those pages to the beginning of `indices`,
     /// which has the same size. Returns their number.
     fn gather_listed(&self, block: BlockId, written: u32, owners: &mut [Lpn], indices: &mut [u32]) -> usize;
 
-    /// Invalidates the pages among the first `written` pages of `block` whose data now lives elsewhere. Returns their
+    /// Invalidates those of the first `written` pages of `block` whose owner is now stored elsewhere. Returns their
     /// number.
     fn invalidate_moved(&mut self, block: BlockId, written: u32) -> u32 {
         let _ = (block, written);
@@ -150,7 +152,8 @@ pub trait Directory: Send {
     /// Returns the memory used, in bytes.
     fn memory_bytes(&self) -> usize;
 
-    /// Recounts the valid pages of every block and compares; `written(block)` is the block's write pointer.
+    /// Recounts the valid pages of every block and compares them with `blocks`; `written(block)` is the block's write
+    /// pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
 }
 

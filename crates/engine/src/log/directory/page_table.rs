@@ -11,13 +11,15 @@ use crate::victim::Blocks;
 
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
-/// Minimum length of a run that is first handled as a whole and not page by page.
+/// Minimum length of a run that the code first tries to handle as a whole.
 const MIN_LONG_RUN: usize = 16;
 
-/// Minimum number of pages that are removed with one mask if they lie on flash with the same gaps as in the run.
+/// Minimum number of pages for removal with one mask, which applies to pages that lie on flash with the same gaps as in
+/// the run.
 const MIN_MASKED_PAGES: u32 = 6;
 
-/// All map entries between the first and the last page are tested if at least one in `MAX_SPARSITY` of them was asked for.
+/// All map entries between the first and the last page are tested if at least one in `MAX_SPARSITY` of them is in the
+/// list of pages.
 const MAX_SPARSITY: usize = 8;
 
 /// Map from logical to physical pages, its inverse, and a validity bit for each physical page. Memory: 4 bytes per
@@ -42,7 +44,7 @@ impl PageTable {
         }
     }
 
-    /// Invalidates the page of `block` at this index, which has no owner.
+    /// Invalidates the page of `block` at index `page`, which has no owner.
     pub(in crate::log) fn invalidate_unowned(&mut self, block: BlockId, page: u32) {
         self.validity.clear(Slot(self.first_slot(block) + page));
     }
@@ -58,8 +60,9 @@ impl PageTable {
         (BlockId(block), slot.0 - block * self.divider.divisor())
     }
 
-    /// Removes up to 64 consecutive pages, some of which are not stored (typical for a segment that was partly invalidated and then
-    /// cleaned). Returns the number of pages handled; calls `on_removed` for pages that lie together in one block.
+    /// Removes up to 64 consecutive pages, some of which are not stored, as is typical for a segment that was partly
+    /// invalidated and then cleaned. Calls `on_removed` for each group of pages that lie together in one block. Returns
+    /// the number of pages handled.
     #[inline(always)]
     fn remove_scattered(
         &mut self,
@@ -70,7 +73,7 @@ impl PageTable {
         let pages = pages.min(WORD);
         let slots = &self.slots[page.index()..page.index() + pages];
         let stored = match_mask(slots, |_, slot| slot != Slot::NONE);
-        // Pages written in sequence are stored in sequence, with gaps where pages were invalidated.
+        // Pages that were written in sequence are stored in sequence, with gaps where pages were invalidated.
         let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
         let in_sequence =
             match_mask(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & low_bits(left_in_block);
@@ -272,7 +275,7 @@ impl Directory for PageTable {
     }
 
     fn count_stored(&self, pages: &[Lpn]) -> usize {
-        // Usually all pages belong to one segment and are stored.
+        // Usually all pages belong to one segment and all are stored.
         if let Some((first, last)) = bounds(pages) {
             let around = &self.slots[first.index()..=last.index()];
             if around.len() <= MAX_SPARSITY * pages.len()

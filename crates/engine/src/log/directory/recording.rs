@@ -6,7 +6,7 @@ use crate::victim::Blocks;
 /// A run of host writes and the writes that follow it.
 #[derive(Clone, Copy, Debug)]
 pub struct Writes<'a> {
-    /// Pages of the run, followed by the pages of later writes that are already known.
+    /// Pages of the run, followed by the already known pages of later writes.
     pub pages: &'a [Lpn],
     /// Number of pages in the run.
     pub length: usize,
@@ -19,7 +19,8 @@ const ENTRY_DISTANCE: usize = 96;
 /// Prefetch distance, in writes, for the data that a map entry points to.
 const LOCATION_DISTANCE: usize = 32;
 
-/// Minimum size of the data that map entries point to for prefetching it: less stays in a core's own cache.
+/// Minimum size, in bytes, of the data that map entries point to for prefetching this data: smaller data stays in a
+/// core's own cache.
 const MIN_LOCATION_BYTES: usize = 192 << 10;
 
 /// Operations of a directory on a single page.
@@ -30,19 +31,19 @@ pub(super) trait PageEntries {
     /// Prefetches the map entry of the page.
     fn prefetch_entry(&self, page: Lpn);
 
-    /// Reads the map entry of the page and prefetches the data that is written when its current location is
-    /// invalidated.
+    /// Reads the map entry of the page and prefetches the data that an invalidation of its current location changes.
     fn prefetch_location(&self, page: Lpn, blocks: &Blocks);
 
-    /// Returns the total size, in bytes, of the data that [`PageEntries::prefetch_location`] prefetches, over all pages.
+    /// Returns the total size, in bytes, of the data that [`PageEntries::prefetch_location`] prefetches, over all
+    /// pages.
     fn location_bytes(&self, blocks: &Blocks) -> usize;
 
-    /// Records that the page is now `at`. Returns the block that stored it before, if any.
+    /// Records that the page is now stored at `at`. Returns the block that stored it before, if any.
     fn set_location(&mut self, page: Lpn, at: Self::Location) -> Option<BlockId>;
 }
 
-/// Records the new location of a page. A function and not a closure, so that it is inlined into each loop for every
-/// victim policy.
+/// Records the new location of a page. This is a function and not a closure, so that it is inlined into each loop for
+/// every victim policy.
 #[inline(always)]
 pub(super) fn record_page<D: PageEntries>(
     directory: &mut D,
@@ -57,7 +58,7 @@ pub(super) fn record_page<D: PageEntries>(
     }
 }
 
-/// Records every page of the run, the `n`-th at `at(n)`; see [`super::Directory::place`].
+/// Records every page of the run, the `n`-th at `at(n)`; see [`super::Directory::record_writes`].
 #[inline(always)]
 pub(super) fn record_pages<D: PageEntries>(
     directory: &mut D,
@@ -79,8 +80,8 @@ pub(super) fn record_pages<D: PageEntries>(
     }
 }
 
-/// Records the first pages of the run, as long as enough later pages are known to prefetch for: their map entries
-/// and, if `PLACES`, the data that the entries point to. Returns the number of pages recorded.
+/// Records the first pages of the run while enough later pages are known. Prefetches the map entries of these later
+/// pages and, if `PREFETCH_LOCATIONS`, the data that the entries point to. Returns the number of pages recorded.
 ///
 /// The first loop runs while both prefetch distances are within the known pages, the second while the shorter one is,
 /// so that neither has to test this for each write.

@@ -42,8 +42,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(Answer::Nothing)
     }
 
-    /// Answers how many valid pages would remain on the extents of trimmed `pages`. Records that are only in the
-    /// memtable are on no extent.
+    /// Returns the number of pages that would stay valid on the extents that store any of `pages` if `pages` were
+    /// trimmed. Records that are only in the memtable are on no extent.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let size = self.tables.extent_pages;
         let slots = pages.iter().map(|page| self.tables.locations[page.index()]);

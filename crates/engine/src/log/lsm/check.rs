@@ -52,7 +52,7 @@ impl<P: Payload> LsmTree<P> {
         if sorted && fit { Ok(()) } else { Err(format!("lsm: the run {run:?} is not sorted or too large")) }
     }
 
-    /// Checks the locations of all pages against those found by a scan from the oldest run to the memtable.
+    /// Compares the locations of all pages with the locations found by a scan from the oldest run to the memtable.
     fn check_locations(&self) -> Result<(), String> {
         let mut locations = vec![Slot::NONE; self.tables.locations.len()];
         for &id in self.levels.iter().rev().flatten().flatten() {

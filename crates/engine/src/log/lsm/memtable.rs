@@ -1,5 +1,5 @@
-//! Data that is not yet in a sorted table: the memtable, and the log that protects it or, in a SILT tree, replaces
-//! it.
+//! Data that is not yet in a sorted table: the memtable, and the log that protects the memtable or, in a SILT tree,
+//! replaces it.
 
 use super::tables::{TableId, Tables};
 use crate::counters::Cause;
@@ -40,7 +40,7 @@ impl<P: Payload> Memtable<P> {
         }
     }
 
-    /// Returns the number of pages that the memtable would fill if it were written now.
+    /// Returns the number of pages that the memtable would take on flash if it were written now.
     pub fn pages(&self) -> u32 {
         let records = self.entries.len() - self.tombstones;
         (records + self.tombstones.div_ceil(self.tombstones_per_page)) as u32
@@ -98,8 +98,8 @@ impl RecordLog {
         }
     }
 
-    /// Appends pages, for which there must be room. Returns the location of the first one if pages are read from the
-    /// log later (SILT).
+    /// Appends pages; they must fit into the free pages. Returns the location of the first page if pages are read from
+    /// the log later (SILT).
     pub fn append<P: Payload>(
         &mut self,
         tables: &mut Tables<P>,

@@ -34,7 +34,7 @@ impl<P: Payload> Cursor<P> {
         self.tables.last().map_or(Ok(()), |&id| tables.read_table(id, &mut self.data))
     }
 
-    /// Returns the next key, and true if it is a tombstone.
+    /// Returns the next key, with true if its entry is a tombstone.
     fn peek(&self, tables: &Tables<P>) -> Option<(u32, bool)> {
         let table = tables.table(*self.tables.last()?);
         match (table.keys.get(self.record), table.tombstones.get(self.tombstone)) {
@@ -44,7 +44,7 @@ impl<P: Payload> Cursor<P> {
         }
     }
 
-    /// Skips an entry. Returns the table if this was its last entry.
+    /// Skips an entry. Returns the entry's table if this was the last entry of the table.
     fn advance(&mut self, tombstone: bool, tables: &mut Tables<P>) -> Result<Option<TableId>, LayerError> {
         if tombstone {
             self.tombstone += 1;

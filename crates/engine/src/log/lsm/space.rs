@@ -7,16 +7,17 @@ use crate::config::ConfigError;
 #[derive(Clone, Debug)]
 pub(super) struct SpacePlan {
     pub levels: usize,
-    /// Sizes at which a level of a leveled tree pushes a table down; the last level never reaches its size.
+    /// For a leveled tree, size in tables at which each level pushes a table down; the last level never reaches its
+    /// size.
     pub targets: Vec<u64>,
     /// Extents that must be free before a memtable is flushed: for its tables and for the merges that follow.
     pub reserve: u64,
-    /// Extents needed in all: the most that tables occupy between two flushes, plus the reserve.
+    /// Total number of extents needed: the maximum that tables occupy between two flushes, plus the reserve.
     pub extents: u64,
 }
 
 impl LsmConfig {
-    /// Returns the pages of an extent: a full table and its index.
+    /// Returns the number of pages of an extent, which holds a full table and its index.
     pub(super) fn extent_pages(&self) -> u32 {
         self.table_pages.saturating_add(self.index_pages(self.table_pages))
     }
@@ -54,7 +55,7 @@ impl LsmConfig {
             }
             Shape::Silt { hash_stores } => {
                 let log = u64::from(self.memtable_pages.div_ceil(self.table_pages));
-                // One page more for tombstones that had not yet filled a page of the log.
+                // One more page is for tombstones that had not yet filled a page of the log.
                 let flushed = self.max_tables(u64::from(self.memtable_pages) + 1);
                 let resident = log + u64::from(hash_stores - 1) * flushed + all;
                 (vec![0; 2], resident, flushed + u64::from(hash_stores) + 2)
@@ -86,7 +87,7 @@ impl LsmConfig {
         pages.iter().map(|&pages| pages.div_ceil(self.table_pages.into()).max(1)).collect()
     }
 
-    /// Returns the maximum number of pages of a run of each level.
+    /// Returns, for each level, the maximum number of pages of a run.
     fn tiered_sizes(&self, logical_pages: u32, runs: u32) -> Vec<u64> {
         let tombstone_pages = logical_pages / self.tombstones_per_page() as u32 + 1;
         let (all, max_pages) =
@@ -130,16 +131,16 @@ impl LsmConfig {
     }
 
     /// Returns the maximum number of logical pages that a tree with these settings can expose on `lower_pages` pages,
-    /// ignoring `logical_pages`. Returns the invalid setting if there is none.
+    /// regardless of `logical_pages`. If no number is possible, returns an error with the invalid setting.
     pub fn max_logical_pages(&self, lower_pages: u32) -> Result<u32, ConfigError> {
         let config = LsmConfig { logical_pages: 1, ..*self };
         config.validate(lower_pages)?;
         Ok(config.max_fitting_pages(lower_pages, lower_pages))
     }
 
-    /// Returns the maximum number of logical pages below `too_many` that fits; 0 if none does.
+    /// Returns the maximum number of logical pages below `too_many` that fits; 0 if no number fits.
     fn max_fitting_pages(&self, mut too_many: u32, lower_pages: u32) -> u32 {
-        // The need grows with the number of logical pages, so a binary search works.
+        // The required number of extents grows with the number of logical pages, so a binary search works.
         let (available, mut fits) = (u64::from(self.extents_on(lower_pages)), 0);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;

@@ -6,7 +6,7 @@ use crate::units::Slot;
 #[derive(Debug)]
 pub(super) struct TableBuilder<P> {
     pub keys: Vec<u32>,
-    /// Previous location of each record; none if the record comes from the memtable.
+    /// Previous location of each record; no location if the record comes from the memtable.
     pub sources: Vec<Slot>,
     pub data: Vec<P>,
     pub tombstones: Vec<u32>,
@@ -30,7 +30,7 @@ impl<P> TableBuilder<P> {
         self.keys.is_empty() && self.tombstones.is_empty()
     }
 
-    /// True if another record, or another tombstone, fits.
+    /// True if one more record (or, if `tombstone`, one more tombstone) fits.
     pub fn has_room(&self, tombstone: bool) -> bool {
         let tombstones = self.tombstones.len() + usize::from(tombstone);
         let records = self.keys.len() + usize::from(!tombstone);

@@ -46,10 +46,10 @@ pub(super) struct Tables<P> {
     /// Extents without a table, in the order in which they became free.
     pub free: VecDeque<TableId>,
     pub tables: Vec<Option<Table>>,
-    /// Lower page that stores the newest record of each logical page; none if the record is in the memtable or
-    /// trimmed.
+    /// For each logical page, the lower page that stores its newest record; no page if the record is in the memtable or
+    /// the page is trimmed.
     pub locations: Vec<Slot>,
-    /// Number of these newest records on each extent.
+    /// Number of newest records on each extent.
     pub live: Vec<u32>,
     pub moves: Moves,
     config: LsmConfig,
@@ -58,8 +58,7 @@ pub(super) struct Tables<P> {
 }
 
 impl<P: Payload> Tables<P> {
-    /// Returns the empty tables of a layer. The layer is divided into extents, except for the pages of the
-    /// write-ahead log at its end.
+    /// Creates the extents on an empty layer `lower`: all its pages except those of the write-ahead log at its end.
     pub fn new(lower: BoxedLayer<P>, config: LsmConfig, extents: u32, extent_pages: u32) -> Self {
         Tables {
             lower,
@@ -132,7 +131,7 @@ impl<P: Payload> Tables<P> {
         Ok(id)
     }
 
-    /// Records that the newest record of `key` is now at `place`.
+    /// Records that the newest record of `key` is now at `location`.
     pub fn set_location(&mut self, key: u32, location: Slot) {
         let old = std::mem::replace(&mut self.locations[key as usize], location);
         for (slot, is_added) in [(old, false), (location, true)] {
@@ -143,8 +142,8 @@ impl<P: Payload> Tables<P> {
         }
     }
 
-    /// Writes a table and empties the draft. Records that are still the newest of their pages are read from this
-    /// table from now on.
+    /// Writes the table under construction and empties `builder`. From now on, records that are still the newest ones
+    /// of their pages are read from this table.
     pub fn write_table(
         &mut self,
         builder: &mut TableBuilder<P>,
@@ -170,7 +169,7 @@ impl<P: Payload> Tables<P> {
         }
         if cause == Cause::Cleaning {
             builder.keys.iter().for_each(|&key| self.moves.attribute(&[Lpn(key)]));
-            // A page of tombstones is shared by many keys, so it is charged to no page.
+            // A page of tombstones is shared by many keys, so it counts for no partition of the user.
             (records as u32..pages).for_each(|_| self.moves.attribute(&[NO_OWNER]));
         }
         let (keys, tombstones) = (builder.keys.clone(), builder.tombstones.clone());

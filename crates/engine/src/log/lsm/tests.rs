@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 /// For each page of a layer, true if it holds data.
 type PresenceFlags = Arc<Mutex<Vec<bool>>>;
 
-/// A layer that only remembers for each page if it holds data. Panics if an empty page is trimmed.
+/// A layer that only stores for each page if it holds data. Panics if an empty page is trimmed.
 struct PresenceLayer(PresenceFlags);
 
 impl PresenceLayer {
@@ -106,8 +106,8 @@ fn write_uniform(tree: &mut LsmTree<()>, random: &mut Random, writes: u32) {
     tree.write(&drawn, no_data(drawn.len()), 0).unwrap();
 }
 
-/// Returns the pages written below for each incoming page, split into `host`, `cleaning` and `log_metadata`, under
-/// uniform writes in the steady state.
+/// Returns the number of pages written below per incoming page, for the causes `host`, `cleaning` and `log_metadata`,
+/// under uniform writes in the steady state.
 fn uniform(config: LsmConfig, lower_pages: u32) -> ([f64; 3], LsmReport) {
     let mut tree = tree(config, lower_pages);
     let mut random = Seed(7).random();
@@ -128,10 +128,10 @@ fn distinct(m: f64, all: f64) -> f64 {
     all * (1.0 - (-m / all).exp())
 }
 
-/// A table that is pushed down overlaps at most `ratio` tables, so each of its pages causes at most `ratio + 1`
-/// writes. Where a level is repeatedly filled from empty to full, a table overlaps half of that on average (the
-/// update cost of leveling in Dayan et al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels
-/// nearly full, so the result lies between the two.
+/// A table that is pushed down overlaps at most `ratio` tables, so each of its pages causes at most `ratio + 1` writes.
+/// Where a level is repeatedly filled from empty to full, a table overlaps half of that on average (the update cost of
+/// leveling in Dayan et al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` per level). Round robin keeps levels nearly full,
+/// so the result lies between the two.
 #[test]
 fn leveled_tree_writes_between_half_ratio_and_ratio_plus_one_per_level() {
     let logical_pages = 16 * 1024;
@@ -165,8 +165,8 @@ fn levels_sized_from_the_bottom_bound_space_amplification() {
     assert!(top > bottom + 0.05, "the last level is hardly larger than the one above: {top}");
 }
 
-/// Each record is written once per level (Dayan et al., Monkey, SIGMOD 2017), except for records that merges drop as out
-/// of date. The last level is rewritten, with all its `U` pages, for every `runs - 1` runs that arrive there.
+/// Each record is written once per level (Dayan et al., Monkey, SIGMOD 2017), except for records that merges drop as
+/// out of date. All `U` pages of the last level are rewritten once for every `runs - 1` runs that arrive there.
 #[test]
 fn tiered_tree_writes_each_record_once_per_level() {
     let all = 16 * 1024;
@@ -182,9 +182,10 @@ fn tiered_tree_writes_each_record_once_per_level() {
     }
 }
 
-/// Our own closed form: a record is written to the log, and again to a hash store unless it was overwritten in the
-/// log. The sorted store of `U` pages is completely rewritten for every `hash_stores` logs of `m` pages. In all: `1 +
-/// d(m)/m + U / (h m)`, where `d(m)` is the number of distinct pages among `m` uniform writes.
+/// Closed form derived here: a record is written to the log, and again to a hash store unless it was overwritten in the
+/// log. The sorted store of `U` pages is completely rewritten for every `h` logs of `m` pages, where `h` is
+/// `hash_stores`. The write amplification is `1 + d(m)/m + U / (h m)`, where `d(m)` is the number of distinct pages
+/// among `m` uniform writes.
 #[test]
 fn silt_tree_matches_closed_form() {
     let (all, m) = (8 * 1024, 512);
@@ -204,7 +205,7 @@ fn wal_and_index_count_as_metadata() {
     let plain = config(LEVELED, all);
     let ([_, _, metadata], _) = uniform(LsmConfig { wal_pages: Some(512), ..plain }, 3 * all);
     assert_eq!(metadata, 1.0);
-    // One page of index for each 128 pages of a table.
+    // There is one page of index for each 128 pages of a table.
     let ([host, cleaning, metadata], _) = uniform(LsmConfig { index_bytes_per_page: 32, ..plain }, 3 * all);
     let lower_bound = (host + cleaning) / 128.0;
     assert!(lower_bound <= metadata && metadata < 1.3 * lower_bound, "{metadata}, at least {lower_bound}");
@@ -245,7 +246,7 @@ fn tombstones_are_packed_and_dropped_in_the_last_level() {
         let pages: Vec<Lpn> = (0..all).map(Lpn).collect();
         tree.trim(&pages).unwrap();
         tree.check().unwrap();
-        // At most sixteen pages of tombstones accumulate, until their number triggers a merge of everything.
+        // At most sixteen pages of tombstones accumulate before their number triggers a merge of all tables.
         assert!(counts(&tree).1.flushes <= u64::from(all / 256 + 1));
         for _ in 0..200 {
             write_uniform(&mut tree, &mut Seed(1).random(), 256);
@@ -282,11 +283,11 @@ fn too_large_tree_is_rejected_with_largest_size() {
     assert_eq!(rejection(LsmConfig { table_pages: 1, ..config(LEVELED, 10) }, 100_000).key, "table_pages");
 }
 
-/// The largest accepted tree never runs out of space for any sequence of writes; the writes here also produce many tables
-/// of one or two pages.
+/// The largest accepted tree never runs out of space for any sequence of writes; the writes here also produce many
+/// tables of one or two pages.
 #[test]
 fn largest_accepted_tree_never_runs_out_of_space() {
-    /// Pages of the layer below: room for 192 tables.
+    /// Number of pages of the layer below, on which 192 tables fit.
     const SPACE: u32 = 3072;
     let mut squeezes = 0;
     for shape in [
@@ -371,7 +372,8 @@ fn planned_space_matches_hand_calculation() {
         let plan = quarter(shape, 4096).plan(4096);
         (plan.targets, plan.reserve, plan.extents)
     };
-    // Levels of 2 and 16 tables above the last; three more runs wait in level 0; one in eight tables is not full.
+    // There are levels of 2 and 16 tables above the last level; three more runs of 3 tables wait in level 0. One in
+    // eight tables is not full.
     let resident = 3 * 3 + (2 + 16) + 128 + 16;
     assert_eq!(plan(LEVELED), (vec![1, 2, 16, 128], 3 + 7, resident + 10));
     // Runs of 3, 9 and 34 tables; three runs wait in each level.

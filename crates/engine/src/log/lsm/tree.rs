@@ -18,10 +18,10 @@ use crate::units::{Lpn, Slot};
 
 /// A log-structured merge tree on any layer; see the module's documentation for its design and its simplifications.
 ///
-/// Pages are counted as incoming writes on arrival. Overwrites within a memtable are merged, so flushes (cause
-/// `host`) may write fewer pages than came in. Merges and the conversion of SILT's log stores count as `cleaning`;
-/// the write-ahead log and the indexes of tables count as `log_metadata`. Dropping a table counts as an erase. Stream
-/// hints for the layer below: 1 for the log, `2 + l` for a table of level `l`.
+/// Pages are counted as incoming writes on arrival. Overwrites within a memtable are merged, so flushes (cause `host`)
+/// may write fewer pages than came in. Pages written by merges and by the conversion of SILT's log stores count as
+/// `cleaning`. Pages of the write-ahead log and of the tables' indexes count as `log_metadata`. Dropping a table counts
+/// as an erase. Stream hints for the layer below: 1 for the log, `2 + l` for a table of level `l`.
 pub struct LsmTree<P> {
     pub(super) config: LsmConfig,
     pub(super) plan: SpacePlan,
@@ -100,7 +100,7 @@ impl<P: Payload> LsmTree<P> {
             || matches!(self.memtable.entries.get(&key), Some(NewestVersion::Record(_)))
     }
 
-    /// Records a new newest version of `key`. `location` is its location in the layer below, if it is there.
+    /// Sets the newest version of `key`. `location` is its location in the layer below, if it is stored there.
     fn set_newest(&mut self, key: u32, newest: NewestVersion<P>, location: Slot) {
         self.mapped_pages -= u32::from(self.is_mapped(key));
         self.mapped_pages += u32::from(!matches!(newest, NewestVersion::Deleted));
@@ -108,7 +108,7 @@ impl<P: Payload> LsmTree<P> {
         self.tables.set_location(key, location);
     }
 
-    /// Returns the number of pages that can certainly be accepted before the memtable or its log is full.
+    /// Returns a number of pages that can be accepted in any case before the memtable or its log is full.
     fn free_pages(&self) -> u32 {
         match self.is_silt() {
             true => self.log.free_pages(),
@@ -135,8 +135,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Runs `clean` and notifies the layer below when it begins and ends, because pages that a merge replaces are
-    /// trimmed soon.
+    /// Runs `clean` and notifies the layer below when `clean` begins and ends, because the pages that a merge replaces
+    /// are trimmed soon.
     fn while_cleaning<T>(
         &mut self,
         clean: impl FnOnce(&mut Self) -> Result<T, LayerError>,

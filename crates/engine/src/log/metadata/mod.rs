@@ -24,9 +24,9 @@ use table::{MetadataKind, MetadataTable, TableShape};
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub plan: MetadataPlan,
-    /// Divider by the data pages in each part of a segment.
+    /// Divider by the number of data pages in each part of a segment.
     part_divider: Divider,
-    /// Logical pages of the log's user; the log's own pages are numbered after them.
+    /// Number of logical pages of the log's user; the log's metadata pages are numbered after them.
     logical_pages: u32,
     streams: u8,
     /// Pages written in the open segment of each stream of the placement.
@@ -35,18 +35,18 @@ pub(super) struct Metadata {
     written: u64,
     /// Segments cleaned since the last checkpoint began.
     cleaned_segments: u32,
-    /// Number of consecutive checkpoints triggered by cleaning between which the host wrote at most one page.
+    /// Number of consecutive checkpoints that cleaning triggered and between which the host wrote at most one page.
     back_to_back_checkpoints: u32,
     /// Pages that the host has written since the last checkpoint.
     host_written: u64,
-    /// Owners of all pages written to each segment, if map entries of invalid pages are kept until the segment is
+    /// Owners of all pages written to each segment; kept if map entries of invalid pages exist until the segment is
     /// erased.
     owners: Option<SegmentOwners>,
     pub counts: MetadataReport,
-    /// Metadata pages written to the layer below outside the log.
+    /// Number of metadata pages written to the layer below outside the log.
     pub outside_log_pages: u64,
-    /// Indices of the map, its index, the trees and the segment information in the plan's tables; `None` for those
-    /// that are not kept.
+    /// Positions of the map, of its index, of the trees and of the segment information among the plan's tables; `None`
+    /// for a missing table.
     map: Option<usize>,
     index: Option<usize>,
     tree: Option<usize>,
@@ -85,13 +85,14 @@ impl Metadata {
         }
     }
 
-    /// Returns the page within a segment of its data page number `page`.
+    /// Returns the index within a segment of its data page number `page`, which is larger if summaries precede the
+    /// data.
     #[inline]
     pub fn page_in_segment(&self, page: u32) -> u32 {
         page + (self.part_divider.quotient(page) + 1) * self.plan.part_summary
     }
 
-    /// Marks an entry of this table as changed, if the table is kept.
+    /// Marks an entry of a table as changed, if there is such a table.
     #[inline(always)]
     fn mark_changed(&mut self, table: Option<usize>, entry: u32) {
         if let Some(table) = table {
@@ -189,8 +190,8 @@ impl Metadata {
         }
     }
 
-    /// True if more checkpoints than there are segments came in a row, each triggered by cleaning immediately after
-    /// the one before: cleaning then gains less space than the checkpoints use.
+    /// True if there were more consecutive checkpoints than segments, each triggered by cleaning right after the
+    /// previous one: cleaning then gains less space than the checkpoints use.
     pub fn has_endless_checkpoints(&self) -> bool {
         self.back_to_back_checkpoints > self.plan.segments
     }
@@ -219,7 +220,7 @@ impl Metadata {
         }
     }
 
-    /// Lists the pages that the checkpoint then writes in place, and returns their number by kind.
+    /// Appends to `pages` the pages that the checkpoint writes in place, and returns their numbers by kind.
     pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
         pages.clear();
         let mut written = [0; 3];
@@ -238,8 +239,8 @@ impl Metadata {
         written
     }
 
-    /// Counts the pages written in place. Called only after they were written, because a failing drive may have
-    /// rejected them.
+    /// Counts the pages that a checkpoint wrote in place. Called only after the write, because a failing drive may
+    /// reject it.
     pub fn record_checkpoint(&mut self, written: [u64; 3]) {
         for (kind, amount) in
             [MetadataKind::Map, MetadataKind::SegmentInfo, MetadataKind::Checkpoint].into_iter().zip(written)
@@ -252,7 +253,7 @@ impl Metadata {
         self.host_written = 0;
     }
 
-    /// Returns the pages of the area for the summary of `block`.
+    /// Returns the pages of the metadata area that hold the summary of `block`.
     pub fn area_summary(&self, block: BlockId) -> std::ops::Range<u32> {
         let first = self.plan.summary_first + block.0 * self.plan.summary_pages;
         first..first + self.plan.summary_pages
@@ -275,7 +276,7 @@ impl Metadata {
     }
 }
 
-/// Pages are numbered as logical pages of the log.
+/// Page numbers of this interface are logical pages of the log.
 impl LogMetadata for Metadata {
     fn set_streams(&mut self, placed: u8) -> Result<(), ConfigError> {
         let metadata_streams = self.plan.layout.metadata_streams;

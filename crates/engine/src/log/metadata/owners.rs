@@ -1,4 +1,4 @@
-//! Owners of all pages written to each segment, including those that have been invalidated since.
+//! Owners of all pages written to each segment, including pages that have been invalidated since.
 
 use crate::units::{BlockId, Lpn};
 

@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of streams: a checkpoint has room for the summaries of so many.
+/// Maximum number of streams whose summaries fit in a checkpoint.
 pub const MAX_STREAMS: u8 = 16;
 
 /// Location of segment summaries.
@@ -97,11 +97,11 @@ pub struct MetadataPlan {
     pub(in crate::log) area_pages: u32,
     pub(in crate::log) segments: u32,
     pub(super) log_pages: u32,
-    /// Data pages in each part of a segment, and the summary pages in front of them.
+    /// Number of data pages in each part of a segment; `part_summary` summary pages precede them.
     pub(in crate::log) part_data: u32,
     pub(in crate::log) part_summary: u32,
     parts: u32,
-    /// Summaries in the area: first page of all, and pages of each.
+    /// First page of the summaries in the area; each summary takes `summary_pages` pages.
     pub(super) summary_first: u32,
     pub(super) summary_pages: u32,
     pub(super) tables: Vec<MetadataTable>,
@@ -178,7 +178,7 @@ impl MetadataPlan {
                 if layout.partial_segment_pages > 0 {
                     part = layout.partial_segment_pages;
                 }
-                // Minimum number of pages that has room for an entry for each of the other pages.
+                // Minimum number of summary pages that hold an entry for each of the other pages of the part.
                 part_summary = (u64::from(part) * u64::from(bytes))
                     .div_ceil(u64::from(page_bytes) + u64::from(bytes)) as u32;
                 if !segment_pages.is_multiple_of(part) || part_summary >= part {

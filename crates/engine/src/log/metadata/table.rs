@@ -36,7 +36,8 @@ pub(super) struct TableShape {
     /// Number of entries by which the first page is smaller than the other pages.
     pub missing_entries: u32,
     pub copies: u32,
-    /// Number of changed entries that checkpoints can store instead of writing the pages of the entries.
+    /// Capacity of the journal: number of changed entries that checkpoints can store instead of writing the entries'
+    /// pages.
     pub journal: u32,
 }
 
@@ -50,7 +51,7 @@ pub(super) struct MetadataTable {
     changed: Vec<u32>,
     /// Entries whose newest value is only in the last checkpoint and not in a page.
     journal: Vec<u32>,
-    /// Number of the copy of each page that is written next.
+    /// For each page, number of the copy that is written next.
     next_copy: Vec<u8>,
 }
 
@@ -79,7 +80,7 @@ impl MetadataTable {
         }
     }
 
-    /// Passes the locations where the changed pages are written to `visit`, in ascending order of pages.
+    /// Calls `visit` with the location to which each changed page is written, in ascending order of pages.
     pub fn take_changed(&mut self, mut visit: impl FnMut(u32)) {
         self.changed.sort_unstable();
         self.changed.iter().for_each(|&unit| self.dirty[unit as usize] = false);
@@ -95,8 +96,8 @@ impl MetadataTable {
     }
 
     /// Moves changed entries into the journal while it has room, starting with the pages that have the fewest changed
-    /// entries. Returns the pages of the other entries. If there is no room for all new entries next to those in the
-    /// journal, the journal is first emptied into the changed entries.
+    /// entries. Returns the pages of the other entries. If the new entries do not all fit into the journal in addition
+    /// to its entries, these are first marked as changed again, which empties the journal.
     fn fill_journal(&mut self) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.changed);
         if entries.len() + self.journal.len() > self.shape.journal as usize {
@@ -166,11 +167,11 @@ mod tests {
         assert_eq!(take_pages(&mut table), [0; 0], "both have room");
         table.mark_changed(9);
         assert_eq!((take_pages(&mut table), table.journal.as_slice()), (vec![], &[1, 9][..]), "once each");
-        // Entries 1, 9 and three more exceed the journal: entries of the pages with the fewest changes stay in it, 4
-        // and 5 are written with their page.
+        // Entries 1, 9 and three more exceed the journal. Entries of the pages with the fewest changes stay in the
+        // journal; entries 4 and 5 are written with their page.
         [4, 5, 30].into_iter().for_each(|entry| table.mark_changed(entry));
         assert_eq!((take_pages(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
-        // This page is written again, to its other copy.
+        // The page of entries 4 and 5 is written again, to its other copy.
         [4, 5].into_iter().for_each(|entry| table.mark_changed(entry));
         assert_eq!(take_pages(&mut table), [109]);
     }

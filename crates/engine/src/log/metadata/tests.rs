@@ -44,8 +44,7 @@ fn summaries_take_pages_of_segments_or_area() {
     assert_eq!(shape(summary(8, 2)), Ok([0, 40, 2, 0]));
     assert_eq!(shape(summary(8, 3)), Err("partial_segment".to_owned()));
     assert_eq!(shape(summary(8, 1)), Err("partial_segment".to_owned()), "no room for data");
-    // Without the area there would be forty segments, each needing one page of area: ten segments are lost to the
-    // area.
+    // Without the area there would be 40 segments. With 20 segments, the summaries of 9 bytes per page take 80 pages.
     let area = |bytes: u32| MetadataLayout { summary: SummaryPlace::Area, ..summary(bytes, 0) };
     assert_eq!(shape(area(8)), Ok([40, 30, 4, 0]));
     assert_eq!(shape(area(9)), Ok([80, 20, 4, 0]));
@@ -105,8 +104,8 @@ fn numbers(pages: &[Lpn]) -> Vec<u32> {
     pages.iter().map(|page| page.0).collect()
 }
 
-/// Takes a checkpoint. Returns the pages that it appends, the pages that it writes in place, and the number of the
-/// latter by kind.
+/// Takes a checkpoint. Returns the pages that the checkpoint appends, the pages that it writes in place, and the
+/// numbers of pages written in place by kind.
 fn checkpoint(metadata: &mut Metadata) -> (Vec<u32>, Vec<u32>, [u64; 3]) {
     let (mut in_log, mut in_area) = (Vec::new(), vec![Lpn(99)]);
     metadata.begin_checkpoint(&mut in_log);
@@ -135,7 +134,7 @@ fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
         (4, 8, 1)
     );
     metadata.record_write(BlockId(4), 0, Some(&[Lpn(1)]), 1, Cause::Cleaning);
-    // Written to the other copies and the other checkpoint.
+    // The second checkpoint writes to the other copies and to the other checkpoint area.
     assert_eq!(checkpoint(&mut metadata), (vec![], vec![436, 1038, 18, 19, 20], [1, 1, 3]));
     metadata.record_erase(BlockId(5), Cause::Cleaning);
     metadata.set_streams(3).unwrap();

@@ -55,7 +55,7 @@ fn single_frontier_rewrites_live_pages_into_victim() {
     assert_eq!(drive.layout(), ["4 - -", "(3) (4) 5", "6 7 0", "1 2 3"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([0, 0, 1], vec![1, 0, 0, 0]));
     drive.write(&[6, 3]);
-    // Page 5 goes back into block 1; the rest of the block is room for the host.
+    // Page 5 is written back into block 1; the rest of the block is free for the host.
     drive.write(&[7]);
     assert_eq!(drive.layout(), ["4 6 3", "5 7 -", "(6) (7) 0", "1 2 (3)"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([1, 1, 2], vec![1, 1, 0, 0]));
@@ -68,7 +68,7 @@ fn full_victim_is_rewritten_and_next_victim_selected() {
     let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 6, 7]);
     assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "(6) (7) (6)", "(7) 6 7"]);
-    // Cleaning blocks 0 and 1 gains nothing, but they are rewritten nevertheless.
+    // Cleaning blocks 0 and 1 gains no page, but in-place reclaim rewrites them nevertheless.
     drive.write(&[6]);
     assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "6 - -", "(7) (6) 7"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([6, 6, 3], vec![1, 0, 0, 2]));
@@ -80,8 +80,8 @@ fn double_frontier_separates_moved_pages() {
     let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 6, 1, 4, 5]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) (4) (5)", "(6) 7 8", "0 3 6", "1 4 5"]);
-    // No block for moved pages is open yet: page 2 goes back into block 0, which becomes that block. The host gets
-    // block 1.
+    // No block for moved pages is open yet: page 2 is written back into block 0, which becomes the block for moved
+    // pages. The host gets block 1.
     drive.write(&[7]);
     assert_eq!(drive.layout(), ["2 - -", "7 - -", "(6) (7) 8", "0 3 6", "1 4 5"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([1, 1, 2], vec![1, 1, 0, 0]));
@@ -103,7 +103,8 @@ fn moved_pages_without_room_are_rewritten_into_victim() {
     // The blocks were closed in this order: 0 1 2, 3 4 5, 6 7 8, 0 1 3, 0 1 3.
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 1, 3]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) 4 5", "6 7 8", "(0) (1) (3)", "0 1 3"]);
-    // Page 2 opens block 0 for moved pages, and pages 4 and 5 fill it. Block 1 is then empty and becomes the host's.
+    // Page 2 opens block 0 for moved pages, and pages 4 and 5 fill it. Block 1 is then empty and becomes the block of
+    // the host.
     drive.write(&[6]);
     assert_eq!(drive.layout(), ["2 4 5", "6 - -", "(6) 7 8", "(0) (1) (3)", "0 1 3"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([3, 3, 2], vec![0, 1, 1, 0]));
@@ -115,15 +116,15 @@ fn moved_pages_without_room_are_rewritten_into_victim() {
     // Page 3 is moved next to page 8.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["(2) (4) (5)", "6 7 0", "8 3 -", "1 4 5", "2 - -"]);
-    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the other two go back. Block 0, which
-    // has no live pages, becomes the host's.
+    // Block 1 holds pages 6, 7 and 0: one of them fills the block of moved pages, and the other two are written back.
+    // Block 0, which has no live pages, becomes the block of the host.
     drive.write(&[2, 2]);
     drive.write(&[2]);
     assert_eq!(drive.cleaning_counts()[0], 5, "block 0 was the next, and held nothing");
     assert_eq!(drive.layout(), ["2 - -", "6 7 0", "8 3 -", "1 4 5", "(2) (2) (2)"]);
     drive.write(&[2, 2]);
     drive.write(&[2]);
-    // Likewise for block 3: page 1 goes to block 1, the other pages go back. Block 4 has no live pages.
+    // Likewise for block 3: page 1 goes to block 1, and the other pages are written back. Block 4 has no live pages.
     assert_eq!(drive.layout(), ["(2) (2) (2)", "7 0 1", "8 3 6", "4 5 -", "2 - -"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([11, 11, 9], vec![3, 3, 1, 2]));
     drive.check();

@@ -21,7 +21,7 @@ fn cleaning_is_deferred_down_to_deferred_watermark() {
     assert_eq!(drive.reports().0.deferrals, Some(0));
     drive.store.notify_cleaning_above(true);
     drive.store.notify_cleaning_above(true);
-    // Three blocks are erased, and then two: cleaning is deferred each time.
+    // First three and then two blocks are erased: cleaning is deferred each time.
     drive.write(&[2, 5, 3, 4]);
     assert_eq!((drive.cleaning_counts(), drive.reports().0.deferrals), ([0; 3], Some(2)));
     drive.store.notify_cleaning_above(false);
@@ -36,7 +36,7 @@ fn cleaning_is_deferred_down_to_deferred_watermark() {
     drive.write(&[4]);
     assert!(drive.cleaning_counts()[2] >= 3);
     drive.check();
-    // A surplus end of cleaning has no effect.
+    // A notification about the end of cleaning without a beginning has no effect.
     drive.store.notify_cleaning_above(false);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     assert_eq!(drive.reports().0.deferrals, Some(2));
@@ -74,7 +74,7 @@ fn victim_without_gain_ends_idle_cleaning() {
     assert_eq!(drive.store.clean_while_idle(), Ok(true));
     assert_eq!(drive.layout(), ["- - -", "3 4 5", "(0) (0) (0)", "(0) 1 2", "- - -", "- - -"]);
     drive.write(&[0]);
-    // Block 1 is full of live pages, so rewriting it gains nothing.
+    // Block 1 is full of live pages, so rewriting it gains no page.
     assert_eq!(drive.store.clean_while_idle(), Ok(false));
     assert_eq!(drive.victims_by_valid_pages(), [0, 0, 1, 1]);
     drive.check();

@@ -11,7 +11,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// Takes blocks in the order in which they were closed, so that the victim is predictable.
+/// Victim policy that takes blocks in the order in which they were closed, so that the victim is predictable.
 #[derive(Default)]
 pub struct Fifo(VecDeque<BlockId>);
 
@@ -48,7 +48,7 @@ impl Placement for StreamByPageNumber {
 
 pub type Store<P = Frontiers> = LogStore<Nand<ContentId>, PageTable, Fifo, P>;
 
-/// A store and the number of the last write, which is also the content of the page written.
+/// A store and the number of the last page write, which is also the content of the written page.
 pub struct Drive<P: Placement = Frontiers> {
     pub store: Store<P>,
     pub version: u64,

@@ -13,7 +13,7 @@ const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 #[test]
 fn drive_with_too_few_blocks_reaches_end_of_life() {
-    // Each block can be erased once. Three pages need one full block and the open one.
+    // Each block can be erased once. Three logical pages need one full block and the open block.
     let one_cycle = Wear { endurance_cycles: Some(1), ..Wear::default() };
     let mut drive =
         Drive::from_store(build(config(3, Reclaim::InPlace), flash(3, one_cycle), SINGLE()).unwrap());
@@ -21,7 +21,7 @@ fn drive_with_too_few_blocks_reaches_end_of_life() {
     (0..6).for_each(|_| drive.write(&round));
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(0) (1) (2)", "0 1 2"]);
     assert_eq!(drive.cleaning_counts(), [0, 0, 3]);
-    // The first victim wears out, which leaves the two blocks that are needed; then the second wears out.
+    // The first victim wears out, which leaves the two needed blocks; then the second victim wears out.
     let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
     assert_eq!(drive.store.write(&[Lpn(0)], &[ContentId(99)], 0), Err(end));
     assert_eq!(drive.layout(), ["bad", "bad", "0 1 2"]);
@@ -161,7 +161,7 @@ fn block_read_too_often_is_rewritten() {
     drive.store.check().unwrap();
 }
 
-/// With in-place reclaim, cleaning has an open block only while a victim's pages have left room in one.
+/// With in-place reclaim, cleaning has an open block only while moved pages have not filled it.
 #[test]
 fn refresh_with_in_place_reclaim_uses_the_available_block() {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };

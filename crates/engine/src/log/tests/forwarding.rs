@@ -22,7 +22,7 @@ struct WrapperCase {
     /// Page of the layer below that stores page 0 of this layer.
     first: u32,
     abilities: Abilities,
-    /// Number of reports: of this layer and of the layer below.
+    /// Number of reports, including that of the layer below.
     reports: usize,
     final_draw: u64,
 }
@@ -119,7 +119,7 @@ fn segments_forward_block_queries_as_page_queries() {
     assert_eq!((segments.erases(BlockId(0)), segments.erases(BlockId(1))), (0, 1));
     assert!(segments.abilities_below().has(Ability::LeftValid));
     assert_eq!(segments.check(), Err("a defect".to_owned()));
-    // Segments keep no metadata and do not fail; without a trim rule they do not need invalidations.
+    // These segments store no metadata of the log; without a trim rule they do not need invalidations.
     assert!(!segments.has_metadata_stream() && !segments.wants_invalidations());
     assert_eq!((segments.metadata_pages(), segments.pages_until_checkpoint()), (0, u64::MAX));
     assert_eq!(
@@ -164,13 +164,13 @@ fn abilities_of_log_depend_on_its_parts() {
     log.notify_cleaning_above(true);
     let expected = CallLog::default();
     expected.record(EmptyCommand::CleaningAbove { begins: true });
-    // The log itself has nothing to gain from cleaning, but the layer below may have.
+    // Cleaning the log itself gains no space, but the layer below may gain some.
     assert_eq!(log.command(Command::CleanWhileIdle), Ok(Answer::Done(true)));
     expected.record(EmptyCommand::CleanWhileIdle);
     assert_eq!(calls.take(), expected.take());
 }
 
-/// A summary is written in front of the pages that it lists, or to its location in the area when the segment is full.
+/// A summary is written in front of the pages that it lists or, if it belongs in the area, when the segment is full.
 #[test]
 fn summaries_are_written_with_their_segments() {
     for (summary, runs, pages) in [

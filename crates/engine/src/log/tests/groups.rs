@@ -1,4 +1,4 @@
-//! Atomic groups: the flags in their spare areas, and that no block is erased while a group is written.
+//! Atomic groups: their flags in spare areas, and the absence of erases while a group is written.
 
 use super::drive::{Drive, SINGLE, config};
 use crate::counters::Operation;
@@ -49,14 +49,15 @@ fn all_pages_of_group_but_last_are_flagged() {
 #[test]
 fn cleaning_makes_room_before_group() {
     let fill = [0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0];
-    // There is room for one page, and one erased block: enough for a group of one page.
+    // There are one free page and one erased block, which is enough for a group of one page.
     let mut drive = Drive::new(5, config(6, POOL), SINGLE());
     drive.write(&fill);
     write_group(&mut drive, &[1]).unwrap();
     assert_eq!(drive.cleaning_counts(), [0; 3]);
     let rows = ["(0) (1) 2", "(3) (4) 5", "(0) (1) 3", "4 0 1"];
     assert_eq!(drive.layout(), [rows[0], rows[1], rows[2], rows[3], "- - -"]);
-    // A group of two needs one more block: page 2 is moved to the free page, after which two blocks are erased.
+    // A group of two pages needs one more block: cleaning moves page 2 to the free page, and then two blocks are
+    // erased.
     let mut drive = Drive::new(5, config(6, POOL), SINGLE());
     drive.write(&fill);
     write_group(&mut drive, &[1, 2]).unwrap();

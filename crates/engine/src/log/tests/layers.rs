@@ -71,8 +71,7 @@ fn pass_through_counts_forwarded_operations() {
 #[test]
 fn observer_distinguishes_sequential_and_single_pages() {
     let mut layer = ArrivalObserver::new(store());
-    // Pages that continue a run: 1 and 2; then 11 (second run), 3 (first run), and 12 after 11. Page 0 continues
-    // nothing.
+    // These pages continue a run: 1 and 2; later 3 (first run) and 12 (second run). Page 0 continues no run.
     write(&mut layer, [0, 1, 2]).unwrap();
     write(&mut layer, [10]).unwrap();
     write(&mut layer, [11]).unwrap();
@@ -141,7 +140,7 @@ fn sparse_space_writes_records_of_trims() {
         |layer: &SparseLayer<ContentId>| reports_of(layer).layers[0].metadata.unwrap().trim_record_pages;
     layer.trim(&lpns([0])).unwrap();
     assert_eq!(records(&layer), 0);
-    // Two more ranges: the first fills the page, and the other waits.
+    // Two more ranges are trimmed: the record of the first fills the page, and the record of the second waits.
     layer.trim(&lpns([2, 3, 5])).unwrap();
     assert_eq!(records(&layer), 1);
     layer.flush().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the store on small drives, with all counts worked out by hand, and comparisons with a naive model.
+//! Tests of the store on small drives, with all expected counts calculated by hand, and comparisons with a naive model.
 
 mod cleaning;
 mod coordination;

@@ -1,4 +1,4 @@
-//! Events seen by an observer, compared with the state of the store that caused them.
+//! Recorded events, compared with the state of the store that caused them.
 
 use super::drive::{DOUBLE, Fifo, PAGES_PER_BLOCK, SINGLE, config, flash};
 use crate::layer::{ContentId, EventLog, Layer, Medium, MediumEvent};

@@ -30,7 +30,7 @@ fn cleaning_single_victim_mixes_moved_and_new_pages() {
     assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([1, 1, 1], vec![0, 1, 0, 0]));
     drive.check();
-    // No cleaning while this block has room.
+    // No cleaning takes place while this block has free pages.
     drive.write(&[5]);
     assert_eq!(drive.cleaning_counts(), [1, 1, 1]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", ROWS[2], ROWS[3], "(2) 2 5"]);
@@ -74,7 +74,7 @@ fn double_frontier_moves_pages_to_a_separate_stream() {
     drive.write(&FILLED);
     drive.write(&[2, 5, 3]);
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) (5)", "(0) (1) (3)", "4 0 1", "2 5 3", "- - -"]);
-    // The victim has no live pages: nothing is moved, and two blocks are erased.
+    // The victim has no live pages: no page is moved, and two blocks are then erased.
     drive.write(&[4]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (1) (3)", "(4) 0 1", "2 5 3", "4 - -"]);
     assert_eq!(drive.cleaning_counts(), [0, 0, 1]);
@@ -97,8 +97,9 @@ fn pages_spill_to_an_open_block_when_the_pool_is_empty() {
     drive.write(&[3; 12]);
     let invalid = "(3) (3) (3)";
     assert_eq!(drive.layout(), ["0 1 2", "(3) 4 5", invalid, invalid, invalid, "(3) (3) 3", "- - -"]);
-    // Page 0 opens the last erased block. Pages 1 and 2 belong to other streams, but no block is left for these. Then
-    // page 4 opens the block just erased, and page 5 spills into it. The third victim has no live pages.
+    // Page 0 opens the last erased block. Pages 1 and 2 belong to other streams, for which no block is left, and spill
+    // into that block. Then page 4 opens the block just erased, and page 5 spills into it. The third victim has no live
+    // pages.
     drive.write(&[3]);
     assert_eq!(drive.layout(), ["4 5 -", "3 - -", "- - -", invalid, invalid, invalid, "0 1 2"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([5, 5, 3], vec![1, 0, 1, 1]));
@@ -127,7 +128,7 @@ fn trim_invalidates_pages_and_counts_scatter() {
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) 5", "(0) (1) (3)", "4 (0) (1)", "- - -"]);
     let (layer, _) = drive.reports();
     assert_eq!((layer.scatter.ranges, layer.scatter.blocks, layer.mapped_pages), (1, 3, 2));
-    // Two ranges, one of which is not stored.
+    // Of these two ranges, one is not stored.
     drive.trim(&[5, 0, 1]);
     drive.check();
     let (layer, _) = drive.reports();
@@ -157,7 +158,7 @@ fn moves_are_counted_since_the_last_write() {
     drive.write(&[0, 1, 3]);
     assert_eq!(drive.layout(), ["0 1 3", "- - -", "(0) (1) (3)", "(4) (0) (1)", "2 5 4"]);
     assert_eq!(drive.reports().0.moved_again_pages, 0);
-    // Both victims have no live pages: nothing is moved.
+    // Both victims have no live pages: no page is moved.
     drive.write(&[0, 1, 3]);
     drive.write(&[0, 1, 3]);
     // The next victim holds 2, 5 and 4: two of them are moved for the second time.

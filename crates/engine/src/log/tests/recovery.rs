@@ -17,7 +17,7 @@ fn recover(flash: Nand<ContentId>, config: StoreConfig, placement: Frontiers) ->
         .unwrap()
 }
 
-/// Cuts power and recovers the drive; the expected contents stay those written before.
+/// Cuts power and recovers the drive; the expected contents are those from before the power cut.
 fn power_cycle(drive: Drive, config: StoreConfig, placement: Frontiers) -> (Drive, RecoveryReport) {
     let Drive { store, version, expected } = drive;
     let (store, report) = recover(store.into_surviving_flash().flash, config, placement);
@@ -41,7 +41,8 @@ fn recovery_finds_pages_and_continues_the_open_block() {
     let rows = ["(0) 1 2", "3 (0) 0", "5 - -", "- - -", "- - -", "- - -"];
     assert_eq!(drive.layout(), rows);
     let (mut drive, report) = power_cycle(drive, config, SINGLE());
-    // All pages of the two full blocks, two pages of the open block, and one of each other block.
+    // Recovery reads the spare areas of all pages of the two full blocks, of two pages of the open block, and of one
+    // page of each other block.
     assert_eq!((drive.layout(), cost(&report)), (rows.map(str::to_owned).to_vec(), (6 + 2 + 3, 0)));
     drive.check();
     assert_eq!(drive.reports().0.mapped_pages, 5);
@@ -157,7 +158,7 @@ fn interrupted_cleaning_resumes_before_other_writes() {
     drive.check();
 }
 
-/// As above, but a second power cut has torn the remaining free pages.
+/// As in the previous test, but a second power cut has torn the remaining free pages.
 #[test]
 fn torn_reserve_is_not_end_of_life() {
     let config = config(6, POOL);
@@ -200,7 +201,8 @@ fn recovery_finds_open_block_of_each_stream() {
     let (mut drive, _) = power_cycle(drive, config, DOUBLE());
     assert_eq!(drive.layout(), rows);
     drive.check();
-    // A store with one stream fewer has no use for the other stream's open block: the block is set aside and emptied.
+    // A store with one stream fewer does not use the open block of the other stream: the block is set aside and
+    // emptied.
     let expected = drive.expected.clone();
     let (store, _) = recover(drive.store.into_surviving_flash().flash, config, SINGLE());
     let mut single = Drive { store, version: 100, expected };

@@ -16,8 +16,8 @@ fn rejected_key(blocks: u32, config: StoreConfig, placement: impl Placement) -> 
 
 #[test]
 fn too_few_blocks_are_rejected() {
-    // Seven pages fill three blocks of 3 pages. In addition, there is a block for each stream and the pool's blocks,
-    // at least two.
+    // Seven pages need three blocks of 3 pages. In addition, the store needs a block for each stream and the blocks of
+    // the pool, at least two.
     for (reclaim, single, double) in [
         (Reclaim::InPlace, 4, 5),
         (POOL, 6, 7),
@@ -88,7 +88,7 @@ fn eviction_requires_page_identities_and_a_pool() {
     assert_eq!((evict(POOL), evict(Reclaim::InPlace).as_deref()), (None, Some("evict")));
 }
 
-/// Creates a store with a directory that only knows the blocks of its pages.
+/// Creates a store with a directory that stores only the block of each page.
 fn counting_store(
     reclaim: Reclaim,
     placement: impl Placement,

@@ -41,7 +41,7 @@ fn reports_of(medium: &impl Medium) -> Reports {
 
 #[test]
 fn segments_present_layer_as_erase_blocks() {
-    // Of 24 pages, 20 form 4 segments of 5.
+    // Of the 24 pages, 20 form 4 segments of 5 pages.
     let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
     assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
     program(&mut segments, 2, 0, &[7, 8]).unwrap();
@@ -77,7 +77,7 @@ fn segments_present_layer_as_erase_blocks() {
 
 type Upper = LogStore<Segments<ContentId>, PageTable, Fifo, Frontiers>;
 
-/// Creates an upper store of 12 pages on 6 segments of 4.
+/// Creates an upper store of 12 pages on 6 segments of 4 pages.
 fn stack(trim: Option<TrimRule>) -> Upper {
     let segments = Segments::new(lower(), 4, trim);
     let config: StoreConfig = config(12, POOL);
@@ -102,7 +102,7 @@ fn outgoing_pages_of_log_equal_incoming_pages_below() {
         let mut store = stack(trim);
         write(&mut store, &(0..12).collect::<Vec<_>>());
         write(&mut store, &[0, 1, 2, 3]);
-        // Five segments are open or full; the next page makes the log free one without live pages.
+        // Five segments are open or full; for the next page, the log frees a segment without live pages.
         write(&mut store, &[4]);
         let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
         assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 0);
@@ -198,7 +198,7 @@ fn partitions_behave_as_separate_layers() {
     shared.final_draw();
 }
 
-/// A placement that is called for each page, and puts all pages into stream 0.
+/// A placement that is called for each page and selects stream 0 for all pages.
 struct PageByPage;
 
 impl Placement for PageByPage {

@@ -19,14 +19,14 @@ pub(super) struct HotStatistics {
 /// The hot filter: a two-bit counter per page. The counter rises when the page is rewritten in the first group of the
 /// chain at an age that hot blocks reach. It falls when the page is rewritten at a higher age, or moved.
 ///
-/// The age of hot blocks is learnt from those that are reclaimed. A window lasts as many host pages as the current
-/// age. After each window, the age becomes the mean of its old value and of the mean age in the window.
+/// The age of hot blocks is learnt from reclaimed blocks. A window lasts as many host pages as the current age. After
+/// each window, the age becomes the mean of its old value and of the mean age in the window.
 pub(super) struct HotFilter {
     /// Remaining host pages of the first drive write, which fills the drive and is not counted.
     warm_up_left: u64,
     /// Largest age at which a rewrite makes a page hotter, and length of a window, host pages.
     age: f64,
-    /// Host pages in this window, and those of them that went to hot blocks.
+    /// Number of host pages in this window, and number of those that went to hot blocks.
     written: u64,
     hot_written: u64,
     /// Hot blocks reclaimed in this window, with the sums of their ages and of their fractions of valid pages.
@@ -117,7 +117,7 @@ mod tests {
         // At first, hot blocks are assumed to become as old as a drive write.
         assert_eq!([filter.rewritten(0, 100), filter.rewritten(3, 100), filter.rewritten(2, 101)], [1, 3, 1]);
         assert_eq!(filter.rewritten(0, 101), 0);
-        // Two hot blocks became 20 and 40 pages old: the mean of 100 and 30 is 65.
+        // Two hot blocks were reclaimed at ages of 20 and 40 pages: the mean of 100 and 30 is 65.
         filter.reclaimed(20, 0.5);
         filter.reclaimed(40, 0.0);
         (0..99).for_each(|at| filter.written(at % 3 == 0, 2.0));

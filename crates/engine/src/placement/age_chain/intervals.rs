@@ -15,7 +15,7 @@ pub(super) struct Distribution {
     pub(super) unit: f64,
     /// Fraction of the intervals shorter than the start of each entry.
     shorter: Vec<f64>,
-    /// Valid pages younger than the start of each entry, per page that the host writes in that time.
+    /// For each entry, valid pages younger than its start, per page that the host writes in that time.
     valid: Vec<f64>,
     /// Sum of the lengths of the intervals shorter than the start of each entry, divided by the number of all
     /// intervals, host pages.
@@ -36,8 +36,8 @@ impl Intervals {
         self.counts[entry as usize] += 1;
     }
 
-    /// Returns the distribution and clears the histogram; `None` if it is empty. `unfinished` pages still wait for
-    /// their second write.
+    /// Returns the distribution and clears the histogram; `None` if it is empty. `unfinished` pages were written once
+    /// and not rewritten yet.
     pub(super) fn take(&mut self, unfinished: u64) -> Option<Distribution> {
         let total = self.counts.iter().map(|&count| u64::from(count)).sum::<u64>();
         if total == 0 {
@@ -60,7 +60,7 @@ impl Intervals {
         Some(distribution)
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.counts)
     }

@@ -1,5 +1,5 @@
-//! A chain of groups that cleaning moves pages along, and a group for hot pages; number and sizes of the groups
-//! follow the workload.
+//! Placement in a chain of groups, along which cleaning moves pages, and in a group for hot pages; the number and the
+//! sizes of the groups follow the workload.
 
 mod hot;
 mod intervals;
@@ -82,15 +82,15 @@ const HOT: u8 = 0;
 const FIRST: u8 = 1;
 /// Allowed difference between the model's and the actual fraction of valid pages in reclaimed blocks of a group.
 const TOLERANCE: f64 = 0.1;
-/// If hot blocks are reclaimed with a larger fraction of valid pages than `MAX_VALID_FRACTION`, groups are not resized. Above
-/// `INACCURATE_VALID_FRACTION`, the hot group keeps its actual size.
+/// If hot blocks are reclaimed with a larger fraction of valid pages than `MAX_VALID_FRACTION`, groups are not resized.
+/// Above `INACCURATE_VALID_FRACTION`, the hot group keeps its actual size.
 const MAX_VALID_FRACTION: f64 = 0.3;
 const INACCURATE_VALID_FRACTION: f64 = 0.2;
 /// Below this fraction of the host's pages, the hot group keeps its actual size.
 const MIN_TRAFFIC: f64 = 0.15;
 
 /// State of a page: a two-bit counter, a bit that is set if the page was written exactly once in this epoch, and its
-/// group plus one. All zero for a page without data.
+/// group plus one. All bits are 0 for a page without data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PageState(u8);
 
@@ -111,34 +111,34 @@ struct ModelCheck {
     observed: Vec<(u32, f64)>,
 }
 
-/// MiDAS. The host writes hot pages to group 0 and other pages to group 1. A page that cleaning moves goes one group
-/// further; from the last group it stays in the last group. Groups thus hold pages by age. Group `g` is stream `g`.
+/// MiDAS. The host writes hot pages to group 0 and other pages to group 1. A page that cleaning moves goes to the next
+/// group; a page of the last group stays there. Groups thus hold pages by age. Group `g` is stream `g`.
 ///
 /// A page is hot if its two-bit counter is full. The counter rises when the page is rewritten in group 1 at an age
 /// that hot blocks reach, and falls when it is rewritten later. It falls by one when the page is moved out of group
 /// 1, and by two when it is moved out of group 0.
 ///
-/// After each epoch, the distribution of intervals between writes and a model of a page's path through the groups
-/// give the number and sizes of groups with the least write amplification ([`Model`]). The victim policy
-/// `stream_queues` enforces these sizes: it takes the oldest block of the first group that is too long. With any
-/// other policy only the number of groups follows the model. One drive write later, and for a drive write, each group
-/// is compared with the model. From the first group that is off by more than a tenth of its pages, groups are not
-/// sized until the next epoch. Before the end of the first epoch no group is sized and the chain has all its groups,
+/// After each epoch, the distribution of intervals between writes and a model of a page's path through the groups give
+/// the number and sizes of groups with the least write amplification ([`Model`]). The victim policy `stream_queues`
+/// enforces these sizes: it takes the oldest block of the first group that is too large. With any other policy only the
+/// number of groups follows the model. One drive write later, each group is compared with the model for the length of a
+/// drive write. From the first group that differs by more than a tenth of its pages on, groups have no size targets
+/// until the next epoch. Before the end of the first epoch no group has a size target and the chain has all its groups,
 /// as in Kim et al., APSys 2021.
 ///
 /// Differences: the write time and the group of each page are in tables of 4 bytes and 1 byte per page, because the
-/// layer's own map may be in flash. The authors look the group up in the map, and sample intervals of one page in a
+/// layer's own map may be in flash. The authors store the group in the map, and sample the intervals of one page in a
 /// hundred; here all pages count. No correction for truncated intervals is needed: the age of a page is that of its
 /// last write, not that of its block, and intervals begun before the epoch count. The age of a page in group 1 begins
-/// with its write, excluding hot pages; in the authors' code it begins with the age at which hot pages are invalid.
-/// The authors limit what is taken from one group at once; here `stream_queues` decides this.
+/// with its write, excluding hot pages; in the authors' code it begins with the age at which hot pages are invalid. The
+/// authors limit what is taken from one group at once; here `stream_queues` decides this.
 pub struct AgeChain {
     groups: u8,
     /// The last group of the chain.
     last_group: u8,
     blocks: u32,
     block_pages: u32,
-    /// Host pages written; trims carry no time.
+    /// Number of host pages written, used as the time for trims, which carry none.
     now: u64,
     last_writes: LastWrites,
     pages: Vec<PageState>,
@@ -193,7 +193,7 @@ impl AgeChain {
     fn place_cleaned(&mut self, page: Lpn) -> u8 {
         let state = self.pages[page.index()];
         let Some(from) = state.group() else {
-            // Nothing is known of a page written before a power cut: it counts as oldest.
+            // The age of a page written before a power cut is unknown: the page counts as oldest.
             return self.last_group;
         };
         let decrement = match from {

@@ -30,7 +30,7 @@ pub(super) struct Drive {
 pub(super) struct Chain {
     /// Blocks of the hot group.
     pub(super) hot: u32,
-    /// Blocks of each group of the chain except the last, which has the rest.
+    /// Number of blocks of each group of the chain except the last, which has all other blocks.
     pub(super) sizes: Vec<u32>,
     /// Fraction of valid pages in reclaimed blocks of each group.
     pub(super) valid: Vec<f64>,

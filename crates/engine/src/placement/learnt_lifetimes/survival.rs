@@ -116,8 +116,8 @@ fn shrunk_rate((invalidations, exposure): (f64, f64), expected: f64) -> f64 {
     (invalidations + PRIOR_WEIGHT) / (exposure + PRIOR_WEIGHT / expected)
 }
 
-/// Returns, for each age, the time until [`INVALIDATIONS_PER_LIFETIME`] deaths are expected for a page that dies at these
-/// rates.
+/// Returns, for each age, the time until [`INVALIDATIONS_PER_LIFETIME`] deaths are expected for a page that dies at
+/// these rates.
 ///
 /// A page is assumed to be in the middle of its octave, but at the start of the first octave; it stays in the last
 /// one for ever.

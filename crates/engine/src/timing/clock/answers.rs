@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// Answers flushes that had only to wait for writes.
+    /// Answers flushes that only waited for writes.
     pub(super) fn release_flushes(&mut self) {
         while let Some((tag, ended_ns)) = self.writes.released.pop() {
             let pending = &mut self.pending[tag as usize];

@@ -1,4 +1,4 @@
-//! Power cuts: operations that were begun end, then recovery has the flash to itself, step by step.
+//! Power cuts: operations under way end, and then only recovery uses the flash, step by step.
 
 use super::Clock;
 use crate::counters::Cause;
@@ -65,7 +65,7 @@ impl Clock {
         self.submit_steps(NONE, start_ns, start_ns, steps);
     }
 
-    /// Completes everything that was begun.
+    /// Completes all operations under way.
     fn complete_all(&mut self) {
         while self.flash.step() {}
         self.collect();

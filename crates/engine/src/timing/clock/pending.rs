@@ -1,4 +1,4 @@
-//! Requests in the device, as the clock sees them.
+//! State that the clock stores for requests in the device.
 
 use crate::request::Op;
 use crate::timing::parts::Parts;

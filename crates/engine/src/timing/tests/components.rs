@@ -142,7 +142,7 @@ fn waiting_operations_leave_the_queue_in_arrival_order() {
 fn die_busy_time_is_counted_by_class() {
     let mut die = Die::new(0);
     die.begin(Class::Cleaning, 10);
-    // The interval is open, its end not yet known.
+    // The interval is open: its end is not yet known.
     assert_eq!((die.busy_until(Class::Cleaning, 15), die.busy_until(Class::Host, 15)), (5, 0));
     assert_eq!(die.busy_until(Class::Cleaning, 9), 0);
     die.end(30);

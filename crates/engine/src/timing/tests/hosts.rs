@@ -1,5 +1,5 @@
-//! The host's side, compared with a naive model: for each request, the model reruns all earlier requests to the end
-//! and finds the time at which a place and room become free.
+//! The host's side, compared with a naive model: for each request, the model reruns all earlier requests to the end and
+//! finds the time at which a queue slot and buffer space become free.
 
 use super::naive::{NaiveDevice, Request};
 use super::queues::{HOST, ONE_DIE, Rig, program, read};
@@ -173,7 +173,7 @@ fn controller_processes_requests_one_after_the_other() {
     let report = rig.finish();
     let part = |kind: &str, name: &str| report.requests[kind].parts_ns[name];
     assert_eq!((part("write", "controller_ns"), part("trim", "controller_ns")), (30_000.0, 37_000.0));
-    // The first read waits for the write's turn, the second only for its own.
+    // The first read waits until the controller has processed the write, the second only for its own processing.
     assert_eq!(part("read", "controller_ns"), (37_000.0 + 7_000.0) / 2.0);
     assert_eq!(report.requests["write"].max_ns, 30_000 + 410_000);
     let error = HostTiming { controller_write_ns: u64::MAX, ..host }.check().unwrap_err();

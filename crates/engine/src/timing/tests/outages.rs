@@ -54,7 +54,7 @@ fn request_waits_until_the_drive_has_recovered() {
     let (reads, writes) = (&report.requests["read"], &report.requests["write"]);
     assert_eq!(writes.max_ns, recovered_ns + 410_000 - 100_000);
     assert_eq!(writes.parts_ns["outage_ns"], (recovered_ns - 100_000) as f64);
-    // A request that arrives meanwhile waits for a place.
+    // A request that arrives during the outage waits for a slot in the queue.
     assert_eq!(reads.max_ns, recovered_ns + 60_000 - 200_000);
     assert_eq!(reads.parts_ns["queue_ns"] * 2.0, (recovered_ns - 200_000) as f64);
     let outages = report.outages.unwrap();
@@ -81,7 +81,7 @@ fn power_cut_during_recovery_does_not_delay_answered_writes() {
     assert_eq!(report.requests["write"].max_ns, 0);
 }
 
-/// Expected times of the requests, from devices that know nothing of the time before the power cut.
+/// Expected times of the requests, from devices without state from before the power cut.
 struct Expected {
     responses_ns: u64,
     outage_ns: u64,

@@ -183,7 +183,8 @@ fn full_queue_delays_dispatch() {
     assert_eq!((reads.max_ns, reads.requests), (240_000 - 3, 4));
 }
 
-/// A read that the flash finished long ago still uses the link; the trim behind it ends sooner and frees its place.
+/// A read that the flash finished long ago still uses the link; the trim behind it ends earlier and frees its queue
+/// slot.
 #[test]
 fn queue_slot_is_freed_by_the_request_that_ends_first() {
     let layout = Layout { channels: 2, ..ONE_DIE.layout };
@@ -365,7 +366,7 @@ fn planes_work_together_and_copies_stay_on_the_die() {
         rig.request(Op::Write, 1, 0, steps);
         rig.finish().requests["write"].max_ns
     };
-    // Four units are a row of both planes; units five and six are one page only.
+    // Four units fill a row of both planes; units five and six fill a single page.
     assert_eq!(response_ns(both, &[program(0, 0, 4)]), 40_000 + 400_000);
     assert_eq!(response_ns(both, &[program(0, 0, 6)]), 40_000 + 400_000 + 20_000 + 400_000);
     // The page is programmed when its second unit arrives.

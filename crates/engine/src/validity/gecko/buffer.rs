@@ -12,7 +12,7 @@ const EMPTY: u64 = u64::MAX;
 pub(super) struct Buffer {
     layout: Layout,
     table: Vec<u64>,
-    /// Number of places in the table minus one; the number is a power of two.
+    /// Number of entries that the table can hold minus one; the capacity is a power of two.
     mask: usize,
     shift: u32,
     len: u32,

@@ -8,13 +8,14 @@ use crate::layer::LayerError;
 use crate::table::with_capacity;
 use crate::validity::ValidityFlash;
 
-/// Maximum size, in words, of entry memory that is kept for later merges (twice). A merge needs twice the memory of
-/// its result anyway, so keeping it does not increase the peak. Allocating it each time, with zeroed pages from the
-/// system, took a fifteenth of the time of GeckoFTL's writes.
+/// Maximum size, in words, of each of the two buffers for entries that are kept for later merges. A merge needs twice
+/// the memory of its result anyway, so keeping it does not increase the peak. Allocating the memory for each merge,
+/// with zeroed pages from the system, took a fifteenth of the time of GeckoFTL's writes.
 const MAX_RECYCLED_WORDS: usize = 1 << 25;
 
 impl Gecko {
-    /// Writes the buffer; `call_time` is the time at which the current call began. After an error, the store is unchanged.
+    /// Writes the buffer; `call_time` is the time at which the current call began. After an error, the store is
+    /// unchanged.
     pub(super) fn flush(&mut self, call_time: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let mut written = Vec::new();
         let merged = match self.merge_runs(call_time, &mut written, flash) {
@@ -41,7 +42,7 @@ impl Gecko {
     ///
     /// With two-way merges, each result is written, and read again to be merged with the next run, because there is
     /// only one buffer per run. With multi-way merges, one merge includes all runs that would have to be merged in
-    /// sequence. The paper's rule, which adds a run if one of the level below takes part, assumes T = 2, where two
+    /// sequence. The paper's rule, which adds a run if a run of the level below takes part, assumes T = 2, where two
     /// runs always fill the next level. Here, a run is added if the pages so far reach its level.
     fn merge_runs(
         &mut self,
@@ -122,7 +123,7 @@ impl Gecko {
         Ok(out)
     }
 
-    /// Returns all entries, merged, without writing anything.
+    /// Returns all entries, merged, without writing a page.
     pub(super) fn merge_all(&self, flash: &mut dyn ValidityFlash) -> Result<Vec<u64>, LayerError> {
         let mut entries = self.buffer.sorted();
         for index in 0..self.runs.len() {

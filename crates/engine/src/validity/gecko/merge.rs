@@ -14,7 +14,7 @@ pub(super) struct Merge<'a> {
     at: usize,
     /// Older entries with keys below this one belong to a block that was erased since.
     erased_below: u64,
-    /// True if there is nothing older than the result, so that erase flags are no longer needed.
+    /// True if no run is older than the result, so that erase flags are no longer needed.
     is_oldest: bool,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Merge<'a> {
         out.truncate(start + n);
     }
 
-    /// Removes the flag of an entry if there is nothing older. Returns the number of words that remain of the entry.
+    /// Removes the flag of an entry if no older run exists. Returns the number of words that remain of the entry.
     #[inline(always)]
     fn strip_flag(&self, entry: &mut [u64]) -> usize {
         if self.is_oldest {

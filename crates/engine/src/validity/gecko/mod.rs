@@ -24,10 +24,10 @@
 //! let mut invalid = PageSet::new(128);
 //! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
 //! assert!(invalid.contains(3) && invalid.contains(100) && invalid.count() == 2);
-//! // 1025 updates, two flushes: 512 entries fit into a page, and the second flush merged its page with the first one's.
+//! // 1025 updates, two flushes: 512 entries fit into a page, and the second flush merged its page with the first page.
 //! assert_eq!((gecko.report().flushes, flash.appends()), (2, 3));
 //!
-//! gecko.erased(BlockId(7), &mut flash)?;
+//! gecko.record_erase(BlockId(7), &mut flash)?;
 //! invalid.clear();
 //! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
 //! assert_eq!(invalid.count(), 0);
@@ -91,7 +91,7 @@ pub struct Gecko {
     config: GeckoConfig,
     layout: Layout,
     buffer: Buffer,
-    /// Runs from newest to oldest; each is in a higher level than the one before.
+    /// Runs from newest to oldest; each is in a higher level than the previous run.
     runs: Vec<Run>,
     next_run: u32,
     next_flush: u64,
@@ -153,7 +153,7 @@ impl Gecko {
     ///
     /// # Panics
     ///
-    /// If `flash` is not the store's own.
+    /// If `flash` is not the flash that this store uses.
     pub fn entries(&self, flash: &dyn ValidityFlash) -> Vec<Vec<GeckoEntry>> {
         let decode = |entries: &[u64], page: u32| -> Vec<GeckoEntry> {
             let entries = entries.chunks_exact(self.layout.stride);

@@ -20,7 +20,7 @@ pub struct Postamble {
     pub preamble: Preamble,
     /// First key of each page, including this last one.
     pub first_keys: Box<[u64]>,
-    /// Locations of the pages before this one.
+    /// Locations of the pages before this page.
     pub slots: Box<[Slot]>,
 }
 

@@ -1,13 +1,13 @@
-//! Prefetching. A query reads one page of each run, and each page is found through several pointers in memory. All of
-//! them are prefetched together, step by step, before the first one is read. A merge reads one page after the other:
-//! while one page is merged, the pages behind it are prefetched, each one step ahead of the page behind it.
+//! Prefetching. A query reads one page of each run, and each page is found through several pointers in memory. All
+//! these pages are prefetched together, step by step, before the first page is read. A merge reads one page after the
+//! other. While a page is merged, the following pages are prefetched, each one step further than the page behind it.
 
 use super::Gecko;
 use crate::table::prefetch;
 use crate::units::{BlockId, Slot};
 use crate::validity::{ValidityFlash, ValidityPage};
 
-/// Number of steps from the address of a page to its entries, see [`ValidityFlash::foresee`].
+/// Number of steps from the address of a page to its entries, see [`ValidityFlash::prefetch`].
 const PREFETCH_STEPS: u32 = 4;
 /// Minimum number of pages in the largest run for prefetching: smaller stores fit in the CPU cache.
 const MIN_PREFETCH_PAGES: usize = 64;
@@ -60,7 +60,7 @@ impl Gecko {
     }
 }
 
-/// Prefetches for the pages at `next`, which are merged after the current page, in order.
+/// Prefetches data of the pages at `next`, which are merged after the current page, in order.
 pub(super) fn prefetch_merge(next: &[Slot], flash: &dyn ValidityFlash) {
     for (&at, step) in next.iter().skip(1).zip((0..PREFETCH_STEPS).rev()) {
         flash.prefetch(at, step);

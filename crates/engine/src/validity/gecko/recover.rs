@@ -2,8 +2,8 @@
 //!
 //! The paper keeps the newest run of each level. That is not sufficient: if many entries coincide, the result of a
 //! merge is in a lower level than the merged runs, which would become valid again. Therefore each run records the
-//! flushes that it contains. A run is superseded exactly if a complete run created later contains all of its flushes.
-//! For the same reason, a merge without any remaining entry writes a run of one empty page.
+//! flushes that it contains. A run is superseded if and only if a later complete run contains all of its flushes. For
+//! the same reason, a merge without any remaining entry writes a run of one empty page.
 
 use super::page::Postamble;
 use super::run::{Run, gecko_page};

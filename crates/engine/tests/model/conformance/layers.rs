@@ -216,22 +216,22 @@ fn drive_layer<P: Stamp>(
 
 /// Types built by the tests below.
 pub(super) const DRIVEN: &[&str] = &[
+    "ArrivalObserver",
     "Box",
-    "Checked",
-    "Cycled",
+    "CheckedLayer",
     "Dedup",
-    "Hybrid",
-    "Interrupted",
+    "HybridFtl",
     "LogStore",
     "LsmTree",
-    "Objects",
-    "Observed",
+    "ObjectLayer",
     "PagedFtl",
     "Partition",
     "PassThrough",
-    "Sparse",
-    "Switched",
-    "Zones",
+    "PowerCutFtl",
+    "PowerCycledFtl",
+    "SparseLayer",
+    "SwitchableLayer",
+    "ZonedDrive",
 ];
 
 #[test]

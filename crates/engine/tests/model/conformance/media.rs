@@ -11,7 +11,7 @@ use wearwell_engine::nand::{Nand, PowerCutFlash, PowerSource};
 use wearwell_engine::timing::{Journal, RecordingNand};
 
 /// Types built by the tests below.
-pub(super) const DRIVEN: &[&str] = &["CheckedMedium", "Fragile", "Nand", "Segments", "Timed"];
+pub(super) const DRIVEN: &[&str] = &["CheckedMedium", "Nand", "PowerCutFlash", "RecordingNand", "Segments"];
 
 /// Random operations for one or several media.
 struct MediumDriver {

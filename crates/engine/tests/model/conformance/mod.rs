@@ -172,7 +172,7 @@ impl<P: Stamp> LayerDriver<P> {
         pages.iter().for_each(|page| self.expected[page.index()] = P::default());
     }
 
-    /// Sends all queries; [`Checked`] verifies the answers.
+    /// Sends all queries; `CheckedLayer` verifies the answers.
     fn send_queries(&mut self) {
         let pages = random_pages(&mut self.random, self.expected.len() as u32, 30);
         for query in Ability::ALL.into_iter().filter_map(|ability| query_of(ability, &pages)) {

@@ -8,7 +8,7 @@ use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Op, PageMap};
 use wearwell_workload::PageBatch;
 
-/// Value of a page of the trace that has no number.
+/// Drive page of a page of the trace that has no number.
 const UNNUMBERED: Lpn = Lpn(u32::MAX);
 
 /// Reason why a request does not fit the drive.
@@ -87,7 +87,8 @@ impl AddressMap {
         self.end_page
     }
 
-    /// Returns the pages of discards that were skipped: with `compact`, a page has no place on the drive before it is read or written.
+    /// Returns the pages of discards that were skipped: with `compact`, a page has no place on the drive before it is
+    /// read or written.
     pub fn unnumbered_trims(&self) -> u64 {
         self.unnumbered_trims
     }
@@ -110,7 +111,8 @@ impl AddressMap {
         self.numbers.prefetch(last);
     }
 
-    /// Appends the request for `pages` of the trace, in runs of consecutive drive pages, and the `contents` of these pages.
+    /// Appends the request for `pages` of the trace, in runs of consecutive drive pages, and the `contents` of these
+    /// pages.
     ///
     /// # Errors
     /// A request past the end of the drive (`direct`), or one page more than the drive has (`compact`).
@@ -134,7 +136,8 @@ impl AddressMap {
         Ok(())
     }
 
-    /// Returns the part of `pages` that maps to every page of the drive; a longer request would only touch the same pages again.
+    /// Returns the part of `pages` that maps to every page of the drive; a longer request would only touch the same
+    /// pages again.
     fn first_cycle(&self, pages: Range<u64>) -> Range<u64> {
         let longest = self.scale.span_pages.max(self.logical_pages.into());
         pages.start..pages.end.min(pages.start.saturating_add(longest))
@@ -248,8 +251,8 @@ impl AddressMap {
 
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
-    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk before a file
-    /// system is created on it would use up the drive's pages.
+    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk
+    /// before a file system is created on it would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
         let mut runs = RunBuilder::default();
         let mut numbered = 0;
@@ -271,7 +274,7 @@ fn extend_contents(batch: &mut PageBatch, contents: Contents<'_>, pages: Range<u
     batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
 }
 
-/// Numbers those of `numbers` that are not numbered yet, in their order.
+/// Assigns the next numbers to the entries of `numbers` that have none, in order.
 #[cold]
 fn assign_numbers(
     numbers: &mut [Lpn],

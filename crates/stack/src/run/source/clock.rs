@@ -69,7 +69,7 @@ impl TraceClock {
 pub struct Sorter {
     /// Requests that were read but not returned yet, in order.
     buffered: RequestBatch,
-    /// Numbers of the held requests in the trace.
+    /// Numbers of the buffered requests within the trace.
     buffered_numbers: Vec<u64>,
 }
 

@@ -50,7 +50,7 @@ impl DigestContents {
         self.pass += 1;
     }
 
-    /// Refuses a written request whose digests do not tell its contents, unless such pages count as unique.
+    /// Refuses a written request whose digests do not determine its contents, unless such pages count as unique.
     pub fn check(&self, request: &RequestDigests<'_>) -> Result<(), UnknownContent> {
         if self.missing == MissingDigests::Unique {
             return Ok(());
@@ -80,7 +80,7 @@ impl DigestContents {
         let (number, salt) = match known {
             Some(digest) => {
                 let digest = u128::from_be_bytes(digest);
-                // Not the plain sum, which would be equal for all digests with equal halves.
+                // The plain sum would be equal for all digests with equal halves.
                 let high = ((digest >> 64) as u64).wrapping_mul(MULTIPLIER).rotate_left(32);
                 (high ^ digest as u64, if self.repeats { 0 } else { self.pass })
             }

@@ -1,9 +1,9 @@
-//! Operations of one pass through a trace, on pages of the drive: kept, so that later passes need no mapping.
+//! Operations of one pass through a trace, on pages of the drive. They are stored so that later passes need no mapping.
 
 use wearwell_base::units::Lpn;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Number of pages at which a stretch is closed.
+/// Number of pages at which a chunk is complete.
 const CHUNK_PAGES: usize = 1 << 16;
 
 /// Consecutive operations of a pass.
@@ -23,7 +23,7 @@ impl OperationChunk {
     }
 }
 
-/// Operations of a whole pass: four bytes a page, four a request and twelve for each change of operation or hint.
+/// Operations of a whole pass: four bytes per page, four per request and twelve for each change of operation or hint.
 #[derive(Default)]
 pub struct MappedTrace {
     chunks: Vec<OperationChunk>,
@@ -35,15 +35,15 @@ pub struct MappedTrace {
 #[derive(Clone, Copy, Default)]
 pub struct Position {
     chunk: usize,
-    /// Next page of the stretch, and the run and request that it belongs to.
+    /// Next page of the chunk, and the run and request that it belongs to.
     page: u32,
     run: usize,
     request: usize,
 }
 
 impl MappedTrace {
-    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the position; returns
-    /// false if the pass ended first. If one page is wanted, appends exactly one request.
+    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the
+    /// position; returns false if the pass ended first. If one page is requested, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
         let end_pages = batch.pages.len() + pages;
         while batch.pages.len() < end_pages {
@@ -69,7 +69,7 @@ impl MappedTrace {
 }
 
 impl OperationChunk {
-    /// Appends requests to `batch` until `missing` pages are appended or the stretch ends.
+    /// Appends requests to `batch` until `missing` pages are appended or the chunk ends.
     fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
         let end_page = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
         let ends = &self.request_ends[position.request..];
@@ -113,7 +113,7 @@ impl BatchPosition {
 #[derive(Default)]
 pub struct Recorder {
     trace: MappedTrace,
-    /// The last stretch.
+    /// The last chunk.
     current: OperationChunk,
 }
 
@@ -127,10 +127,11 @@ impl Recorder {
         }
     }
 
-    /// Records the operations after `start` in `batch`; returns the memory of the stretches that this call completed, in bytes.
+    /// Records the operations after `start` in `batch`; returns the memory of the chunks that this call completed, in
+    /// bytes.
     pub fn record(&mut self, batch: &PageBatch, start: BatchPosition) -> usize {
         let shift = |end: u32| (self.current.pages.len() + end as usize - start.pages) as u32;
-        // The last run before the mark may continue after it.
+        // The last run before `start` may continue after it.
         let joined_run = batch.runs[..start.runs].last().filter(|run| run.end as usize > start.pages);
         let mut current = PageBatch { runs: std::mem::take(&mut self.current.runs), ..PageBatch::default() };
         for run in joined_run.into_iter().chain(&batch.runs[start.runs..]) {
@@ -141,7 +142,7 @@ impl Recorder {
         if self.current.pages.len() < CHUNK_PAGES { 0 } else { self.complete_chunk() }
     }
 
-    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this call completed, in bytes.
+    /// Records the bad lines skipped up to here; returns the memory of the chunks that this call completed, in bytes.
     pub fn skip(&mut self, skipped: u64) -> usize {
         if skipped == self.current.skipped {
             return 0;
@@ -151,7 +152,7 @@ impl Recorder {
         bytes
     }
 
-    /// Completes the stretch; returns its memory in bytes.
+    /// Completes the chunk; returns its memory in bytes.
     fn complete_chunk(&mut self) -> usize {
         let next = OperationChunk { skipped: self.current.skipped, ..OperationChunk::default() };
         let mut completed = std::mem::replace(&mut self.current, next);
@@ -163,7 +164,7 @@ impl Recorder {
         bytes
     }
 
-    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last stretch in bytes.
+    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last chunk in bytes.
     pub fn finish(mut self, skipped: u64) -> (MappedTrace, usize) {
         let bytes = self.complete_chunk();
         self.trace.skipped = skipped;

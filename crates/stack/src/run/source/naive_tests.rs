@@ -74,7 +74,7 @@ impl<'a> NaiveMapping<'a> {
         }
     }
 
-    /// Returns the runs of a request that is passed on, or a word of the error.
+    /// Returns the runs of a request that reaches the drive, or words of the error message.
     fn map(&mut self, request: &Request) -> Result<Option<Runs>, &'static str> {
         let case = self.case;
         if request.op == Op::Flush {
@@ -150,7 +150,7 @@ fn naive_fill(case: &Case, pass: &[Option<Runs>], next: &mut usize, pages: usize
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let op =
         prop_oneof![4 => Just(Op::Write), 2 => Just(Op::Read), 2 => Just(Op::Trim), 1 => Just(Op::Flush)];
-    // Mostly whole sectors, some of them far away; rarely a second volume.
+    // Generates mostly whole sectors, some of them at distant addresses, and rarely a second volume.
     let volume = prop_oneof![6 => Just(0), 1 => 1u32..3];
     let offset = prop_oneof![6 => 0u64..400, 1 => 4000u64..4100];
     let request = (op, volume, offset, prop_oneof![1u64..40, 1u64..400], 0u16..2, 0u64..2);

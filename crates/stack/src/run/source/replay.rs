@@ -372,8 +372,8 @@ impl StoredPasses {
         passes
     }
 
-    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass has the
-    /// same operations.
+    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass
+    /// has the same operations.
     fn end_pass(&mut self, is_repeated: bool, skipped: u64) {
         match self.recording.take() {
             Some(mut recording) if !is_repeated => {
@@ -398,7 +398,7 @@ impl StoredPasses {
         }
     }
 
-    /// Records the operations after `mark` in `batch`, and moves the mark to the end.
+    /// Records the operations after `start` in `batch`, and moves `start` to the end.
     fn record(&mut self, batch: &PageBatch, start: &mut BatchPosition) {
         if self.recording.as_mut().is_some_and(|recording| !recording.record(batch, *start)) {
             self.recording = None;
@@ -406,7 +406,7 @@ impl StoredPasses {
         *start = BatchPosition::end_of(batch);
     }
 
-    /// Notes that `skipped` bad lines were skipped before the next request.
+    /// Records that `skipped` bad lines were skipped before the next request.
     fn record_skipped(&mut self, skipped: u64) {
         if self.recording.as_mut().is_some_and(|recording| !recording.record_skipped(skipped)) {
             self.recording = None;

@@ -110,7 +110,7 @@ impl Recording {
         self.reserve(bytes)
     }
 
-    /// Notes that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
+    /// Records that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
     pub fn record_skipped(&mut self, skipped: u64) -> bool {
         let bytes = self.recorder.skip(skipped);
         self.reserve(bytes)
@@ -137,8 +137,8 @@ impl Recording {
         Some(trace)
     }
 
-    /// Makes room for `bytes` more by evicting the least recently used traces; returns false if there is not enough
-    /// memory.
+    /// Frees memory for `bytes` more bytes by evicting the least recently used traces; returns false if there is not
+    /// enough memory.
     fn reserve(&mut self, bytes: usize) -> bool {
         if bytes == 0 {
             return true;

@@ -8,8 +8,8 @@ use wearwell_stack::{FTLS, structures};
 pub struct FeatureRequest {
     /// Name of the feature.
     pub name: &'static str,
-    /// Variants of the request, in TOML; the first variant compatible with the other feature is used. `AT` stands for the
-    /// layer: `ftl`, or `log` on it; `upper` is on top of both.
+    /// Variants of the request, in TOML; the first variant compatible with the other feature is used. `AT` stands for
+    /// the layer: `ftl`, or `log` on it; `upper` is on top of both.
     pub variants: &'static [&'static str],
     /// Setting that the feature needs to have an effect, unless the other feature sets it otherwise.
     pub companion: &'static str,

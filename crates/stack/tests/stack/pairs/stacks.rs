@@ -24,7 +24,7 @@ pub enum Outcome {
     Works(Option<Box<RunResult>>),
     /// A row of the table of refusals applies.
     Refused(usize),
-    /// A layer lacks an ability that another needs.
+    /// A layer lacks an ability that another layer needs.
     MissingAbility,
     /// One feature is a kind of layer without a setting for the other.
     NoSetting,

@@ -31,7 +31,7 @@ pub struct Software {
 
 /// Option with its value.
 struct OptionLine {
-    /// Place of the option: a section of a file, or a command.
+    /// Location of the option: a section of a file, or a command.
     location: &'static str,
     /// Name of the option.
     key: &'static str,
@@ -46,7 +46,7 @@ pub struct OptionChange {
     pub layer: String,
     /// Software that the layer represents.
     pub software: &'static str,
-    /// Place of the option: a section of a file, or a command.
+    /// Location of the option: a section of a file, or a command.
     #[serde(rename = "place")]
     pub location: &'static str,
     /// Name of the option.
@@ -90,7 +90,7 @@ pub(super) fn changed_options(before: &Scenario, after: &Scenario) -> Vec<Option
     pairs.iter().filter_map(of_layer).flatten().collect()
 }
 
-/// Formats changed options as lines of a diff, grouped by place.
+/// Formats changed options as lines of a diff, grouped by location.
 pub fn as_diff(changes: &[OptionChange]) -> String {
     let mut text = String::new();
     let mut location = None;

@@ -161,7 +161,7 @@ fn placements_name_the_streams_of_the_log_above() {
     let text = STACK.replace("name = \"store\"", "name = \"store\"\nplacement = \"age_classes\"");
     let found = arguments(&proposed("streams", &draft(&text)));
     assert!(found.contains(&"ftl.placement={kind=\"host_hint\", streams=6}".to_owned()), "{found:?}");
-    // No log is above the topmost log, so no log names streams there.
+    // No log is above the topmost log, so no log gives stream hints there.
     assert!(!found.iter().any(|change| change.starts_with("log[0].placement={")), "{found:?}");
     let in_place = STACK.replace("[[log]]", "[ftl]\nreclaim = \"in_place\"\n[[log]]");
     let found = arguments(&proposed("streams", &draft(&in_place)));

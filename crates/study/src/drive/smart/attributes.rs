@@ -37,7 +37,7 @@ fn unit(name: &str, prefixes: &[&str]) -> Option<f64> {
     UNITS.iter().find(|(unit, _)| *unit == rest).map(|(_, bytes)| *bytes)
 }
 
-/// Takes values from the attributes that no better source supplied.
+/// Takes from the attributes the values that no better source supplied.
 pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64) -> Result<(), ReportError> {
     let Some(table) = document.object("ata_smart_attributes")? else { return Ok(()) };
     let is_samsung =

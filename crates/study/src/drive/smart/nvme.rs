@@ -5,7 +5,8 @@ use super::counter::{Counter, EraseCounts, MediaWrites};
 use super::document::{Document, ReportError};
 use crate::drive::interval::Interval;
 
-/// Bytes of a data unit of the SMART log: a thousand sectors of 512, rounded up (NVM Express, SMART / Health Information).
+/// Bytes of a data unit of the SMART log: a thousand sectors of 512, rounded up (NVM Express, SMART / Health
+/// Information).
 pub const DATA_UNIT_BYTES: f64 = 512_000.0;
 
 /// Bytes per unit of the endurance group's log: billions, rounded up (NVM Express, Endurance Group Information).

@@ -1,4 +1,4 @@
-//! Invalid files: each is refused with its place and key.
+//! Invalid files: each is refused with the place and the key of the error.
 
 use super::*;
 

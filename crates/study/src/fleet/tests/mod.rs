@@ -160,7 +160,7 @@ fn what_if_with_other_drive_stores_the_same_data() {
     let [dearer, large, better] = &found.what_if[..] else { panic!() };
     assert_near(dearer.money_per_year.mean, 1.5 * found.all.money_per_year.mean);
     assert_eq!((large.drives.mean, large.money_once.mean), (5.0, -1000.0));
-    // Half as many drives that last equally long.
+    // Half as many drives, with lives of equal length.
     assert!((large.money_per_year.mean / found.all.money_per_year.mean - 1.0).abs() < 0.01);
     assert_near(better.wear_drives_per_year.mean, 0.5 * found.all.wear_drives_per_year.mean);
 }

@@ -27,7 +27,7 @@ fn intervals_have_95_percent_coverage() {
         let one = other.mean + if seed % 2 == 0 { half } else { -half };
         singles += u64::from((found.low..=found.high).contains(&one));
     }
-    // About 285 of 300 are expected; ten off are 2.6 standard deviations.
+    // About 285 of 300 are expected; a difference of ten is 2.6 standard deviations.
     for covered in [means, singles] {
         assert!((273..=297).contains(&covered), "{means} {singles}");
     }

@@ -29,7 +29,7 @@ fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: InitialFlash) ->
 fn optimum_of_small_drives_matches_hand_computed_values() {
     let writes = |pages: &[u8]| pages.iter().map(|&page| Op::Write(page)).collect::<Vec<_>>();
     let fewest = |pages: &[u8]| fewest_rewrites(&writes(pages), 2, 2);
-    // There is room for all pages.
+    // All pages fit.
     assert_eq!(fewest(&[0, 1, 2, 0]), Some(0));
     // Pages 0 and 1 share a block, which is free after both are rewritten.
     assert_eq!(fewest(&[0, 1, 2, 0, 1]), Some(0));

@@ -22,9 +22,9 @@ type State = Vec<Block>;
 /// Returns the minimum of rewrites over all algorithms on `blocks` erased blocks of `pages_per_block` pages; `None` if
 /// the pages do not fit.
 ///
-/// At every write an algorithm may pick up the valid pages of any blocks, erase these blocks, and put the picked pages
-/// anywhere with room. Picking up pages at another time, or without an erase, gains nothing: pages that are moved later
-/// can still go to the same place. Blocks without valid pages are erased at once.
+/// At every write an algorithm may read the valid pages of any blocks into memory, erase these blocks, and program
+/// these pages into any erased pages. Reading pages at another time, or without an erase, gains nothing: pages that are
+/// moved later can still go to the same place. Blocks without valid pages are erased at once.
 pub fn fewest_rewrites(ops: &[Op], blocks: usize, pages_per_block: u8) -> Option<u64> {
     let erased = Block { valid: Vec::new(), erased: pages_per_block };
     let mut states = HashMap::from([(vec![erased; blocks], 0)]);
@@ -63,7 +63,7 @@ fn apply(mut state: State, op: Op, pages_per_block: u8, rewrites: u64, next: &mu
     }
 }
 
-/// Puts the picked pages anywhere with room.
+/// Programs the picked pages into erased pages, in every possible way.
 fn place_pages(state: State, picked: &[u8], rewrites: u64, next: &mut HashMap<State, u64>) {
     let Some((&page, rest)) = picked.split_first() else {
         let mut state = state;

@@ -103,7 +103,7 @@ fn equal_classes_match_one_drive() {
         let one = separated(&drive, &Classes::uniform(), cleaning).unwrap();
         let three = separated(&drive, &equal, cleaning).unwrap();
         assert!((one.write_amplification / three.write_amplification - 1.0).abs() < 1e-12);
-        // Random and FIFO have a unique best division; the costs of greedy have linear stretches.
+        // Random and FIFO have a unique best division; the costs of greedy have linear pieces.
         if !matches!(cleaning, ClassCleaning::Greedy) {
             assert!(three.shares.iter().all(|share| (share.spare_factor - 0.1).abs() < 1e-5));
         }

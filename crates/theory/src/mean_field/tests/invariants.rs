@@ -25,7 +25,7 @@ fn one_choice_gives_the_inverse_of_the_spare_factor() {
     }
 }
 
-/// Here the cyclic start is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
+/// Here the cyclic guess is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
 /// as `a - c / b`.
 #[test]
 fn large_blocks_converge_from_small_blocks() {
@@ -120,7 +120,8 @@ fn random_not_full_has_a_closed_form() {
     }
 }
 
-/// Solves a law given as a function, with unknown hazards, and compares with the built-in law solved level by level.
+/// Solves a selection law given as a function, with unknown hazards, and compares with the built-in law solved level by
+/// level.
 #[test]
 fn custom_selection_agrees_with_built_in_selection() {
     let built_in = DChoices::new(5.0).unwrap();
@@ -209,8 +210,8 @@ fn extreme_parameters_are_solved() {
     }
 }
 
-/// If the search fails, the solver returns an error instead of a number. Here: a per mille of the writes for nearly all
-/// pages, almost no spare space, hundreds of choices.
+/// If the search fails, the solver returns an error instead of a number. Here 0.1 % of the writes go to nearly all
+/// pages, with almost no spare space and hundreds of choices.
 #[test]
 fn failed_search_returns_an_error() {
     let selection = DChoices::new(500.0).unwrap();
@@ -262,7 +263,7 @@ fn selection_of(selection: &dyn Selection, masses: &[f64], mean: f64) -> Vec<f64
     victims
 }
 
-/// Laws that depend on lower levels are solved with unknown hazards and must satisfy their definition.
+/// Selection laws that depend on lower levels are solved with unknown hazards and must satisfy their definition.
 #[test]
 fn every_selection_holds_at_its_fixed_point() {
     let selections: [&dyn Selection; 4] =

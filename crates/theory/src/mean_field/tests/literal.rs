@@ -84,7 +84,7 @@ impl LiteralDrift {
         choose(victim_hot, hot) * choose(victim_pages - victim_hot, kept - hot) / choose(victim_pages, kept)
     }
 
-    /// Returns the stationary law of K, eq. (12), by repeated multiplication with the matrix.
+    /// Returns the stationary distribution of K, eq. (12), by repeated multiplication with the matrix.
     fn internal(&self, p: &[Vec<f64>]) -> Vec<((usize, usize), f64)> {
         let b = self.pages;
         let states: Vec<(usize, usize)> = (1..=b).flat_map(|j| (0..=j).map(move |i| (i, j))).collect();
@@ -120,7 +120,7 @@ impl LiteralDrift {
         states.into_iter().zip(distribution).collect()
     }
 
-    /// Returns the largest drift by eq. (9) to (11), and the lumped law of the internal frontier.
+    /// Returns the largest drift by eq. (9) to (11), and the lumped distribution of the internal frontier.
     fn double(&self) -> (f64, Vec<f64>) {
         let b = self.pages;
         let p = self.selected();

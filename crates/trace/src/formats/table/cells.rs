@@ -34,8 +34,8 @@ impl Separator {
         entry.expect("the table has every separator").0
     }
 
-    /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there are at
-    /// least three; otherwise blanks, if they give more.
+    /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there
+    /// are at least three; otherwise blanks, if they give more.
     pub fn of_row(row: &[u8]) -> Self {
         let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
             Separator::Byte(byte) => {
@@ -135,7 +135,8 @@ impl RowCells {
         self.ranges.len()
     }
 
-    /// Returns cell `at` of `row`, the row that was split last, without surrounding blanks; empty if there is no such cell.
+    /// Returns cell `at` of `row`, the row that was split last, without surrounding blanks; empty if there is no such
+    /// cell.
     #[inline]
     pub fn get<'a>(&'a self, row: &'a [u8], at: usize) -> &'a [u8] {
         let Some(range) = self.ranges.get(at) else { return b"" };

@@ -143,7 +143,7 @@ impl ColumnValues<'_> {
         times.len() == self.cells.len() && decreases * 20 <= times.len()
     }
 
-    /// Returns the unit in which the values are dates of our time, if there is one; such a unit is certain.
+    /// Returns the unit in which the values are present-day dates, if there is one; such a unit is certain.
     fn date_unit(&self) -> Option<&'static str> {
         // From 2001 to 2286, in units since 1970; Windows file times of similar years.
         const DATES: [(&str, u64, u64); 5] = [
@@ -160,7 +160,7 @@ impl ColumnValues<'_> {
         DATES.into_iter().find(|&(_, from, to)| is_in(from, to)).map(|(unit, ..)| unit)
     }
 
-    /// Returns the set of words in the column, in the notation of `columns`.
+    /// Returns the set of words in the column, in the notation of the option `columns`.
     fn word_set(&self) -> Option<&'static str> {
         let sets = [(WordSet::Words, ""), (WordSet::Scsi, ":scsi")];
         let holds = |set: WordSet| self.all(|cell| set.op(cell.as_bytes()).is_some());
@@ -172,7 +172,7 @@ impl ColumnValues<'_> {
     }
 }
 
-/// A guess that is being made.
+/// Builder of a [`TableGuess`].
 #[derive(Default)]
 struct GuessBuilder {
     /// Field, column, and the unit or words with their colon.

@@ -56,7 +56,8 @@ proptest! {
     }
 }
 
-/// Cleaning may fail before a block is empty: moved pages are no longer valid there, the other pages still are.
+/// Cleaning may fail before a block is empty: moved pages are then invalid in this block, and the other pages still
+/// valid.
 #[test]
 fn forget_moved_invalidates_moved_pages() {
     let (from, to) = (BlockId(0), BlockId(1));
