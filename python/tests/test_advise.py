@@ -47,7 +47,7 @@ def test_merge_tree_advice_has_rocksdb_options_and_costs():
     tiered = table[table.change.str.contains("tiered with 4")].iloc[0]
     assert "+compaction_style=kCompactionStyleUniversal" in tiered.options
     assert tiered.price.startswith("capacity -")
-    # Compared with the unchanged tree of the same capacity.
+    # The reference is the unchanged tree with the same capacity.
     assert tiered.saving == pytest.approx(
         1 - tiered.write_amplification / tiered.reference_write_amplification, abs=0.01
     )

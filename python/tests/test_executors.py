@@ -22,7 +22,7 @@ from wearwell import _executors
 ROOT = Path(__file__).parents[2]
 VARY = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", "fifo"]}
 
-# Dask emits warnings of its own, which do not concern this package.
+# Dask emits warnings that do not concern this package.
 dasks = pytest.mark.filterwarnings("default")
 
 
@@ -37,7 +37,7 @@ def expected(small):
 
 @pytest.fixture
 def long(small):
-    """A scenario of which a dozen runs take several times as long as the work that a kill may lose, on any machine."""
+    """A scenario whose dozen runs take several times as long as the work that a kill may lose, on any machine."""
     return small.to_dict() | {"measure": {"warm_up": 2.0, "drive_writes": 3200.0}}
 
 
@@ -102,7 +102,7 @@ def cluster(tmp_path):
 
 
 class ActionAfterRuns:
-    """Progress callback that runs an action once a number of runs is finished."""
+    """Progress callback that runs an action when a number of runs is finished."""
 
     def __init__(self, finished, action):
         self.finished, self.action, self.done = finished, action, False
@@ -193,7 +193,7 @@ def test_closed_executor_is_reported(small):
 
 
 class OtherVersionExecutor(ThreadPoolExecutor):
-    """Executor whose workers receive work for another version."""
+    """Executor whose workers receive work for another version of the package."""
 
     def submit(self, work, version, *more):
         return super().submit(work, "9.9.9", *more)
@@ -257,7 +257,7 @@ def test_stores_are_readable_by_other_programs(small, tmp_path):
     store = tmp_path / "store"
     vary = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", {"policy": "d_choices", "choices": 3}]}
     expected = ww.sweep(small, vary, replicas=2, store=store)
-    # A file of another study.
+    # This adds a file of another study.
     ww.sweep(small, {"seed": [7]}, store=store)
     files = f"{store}/*.parquet"
     rows = f"read_parquet('{files}', union_by_name = true)"

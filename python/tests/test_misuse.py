@@ -253,7 +253,7 @@ def test_sweep_accepts_custom_parts(small, tmp_path):
     assert list(table.victim) == ["greedy"] * 4 + ["Greedy"] * 4
     assert list(table.workload) == ["uniform", "uniform", "quarter", "quarter"] * 2
     assert table.error.isna().all()
-    # Each replica draws different numbers.
+    # Each replica draws different random numbers.
     assert table.programs.nunique() == 8
     one = ww.run(small, victim=Greedy, workload=quarter, seed=int(table.seed.iloc[-1]))
     assert one.nand.programs == table.programs.iloc[-1]
@@ -278,7 +278,7 @@ def test_an_exception_in_one_run_ends_the_sweep(small):
 
 
 def test_runs_in_threads_are_concurrent(small):
-    """Each run waits in the middle for the other, so neither may block the other."""
+    """Each run waits for the other one in the middle, so neither may block the other."""
     meet = threading.Barrier(2, timeout=60)
     scenario = {**small.to_dict(), "measure": {"warm_up": 0.0, "drive_writes": 1000.0, "window": 10.0}}
 
@@ -474,7 +474,7 @@ except KeyboardInterrupt:
             assert process.communicate(timeout=60)[0] == "interrupted\n"
         finally:
             process.kill()
-        # Measured by wall time on a busy machine, so the limit is generous.
+        # The limit is generous, because wall-clock time is measured on a busy machine.
         assert os.times().elapsed - before.elapsed < 10
     assert process.returncode == 0
 

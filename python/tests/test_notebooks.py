@@ -18,7 +18,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 def numbers(cell):
     """Return the numbers that a cell printed or showed, ignoring words and blanks.
 
-    Objects with an HTML form are left out: their text has complete arrays.
+    Objects with an HTML form are omitted, because their text contains complete arrays.
     """
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     shown = [text for text in texts if not re.match(r"<Figure|<Axes|SteadyState", text)]

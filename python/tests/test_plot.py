@@ -44,7 +44,7 @@ def test_means_have_student_t_intervals(table):
     assert list(means.runs) == [3] * 4
     first = table.iloc[:3].write_amplification
     assert means.write_amplification[0] == pytest.approx(first.mean(), rel=1e-12)
-    # Quantile of Student's t for two degrees of freedom, from tables.
+    # The number is the quantile of Student's t for two degrees of freedom, from tables.
     assert means.write_amplification_ci95[0] == pytest.approx(4.302653 * first.std() / np.sqrt(3), rel=1e-6)
     assert means.victim[1] == VARY["victim"][1]
 

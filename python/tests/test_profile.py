@@ -1,4 +1,4 @@
-"""Parsing of perf's output in scripts/profile.py."""
+"""Tests of how scripts/profile.py parses the output of perf."""
 
 import runpy
 

@@ -1,5 +1,4 @@
-"""Tests of reproductions on a cluster: workers' programs compute the points and give the same tables; failures of
-programs."""
+"""Tests of reproductions on a cluster: the programs of the workers give the same tables; failures of programs."""
 
 import contextlib
 import json
@@ -49,7 +48,7 @@ def points(output):
 
 @contextlib.contextmanager
 def when_points_exist(count, output, action):
-    """Run an action once a number of points is stored."""
+    """Run an action when a number of points is stored."""
 
     def wait():
         begin = time.monotonic()
@@ -161,7 +160,7 @@ def test_missing_program_is_reported_by_name(tmp_path, monkeypatch):
 
 
 def is_alive(process):
-    """Return whether a process runs or still has not ended."""
+    """Return whether a process still runs or has not ended yet."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""Tests of the additions of the documentation site to the documents; `make site` builds all of it."""
+"""Tests of what the documentation site adds to the documents; `make site` builds the whole site."""
 
 import re
 import runpy

@@ -60,7 +60,7 @@ def test_shapes():
     assert theory.double(8, []).shape == (0,)
     assert theory.double(8, np.empty((0, 3)), [1, 2, 3]).shape == (0, 3)
     assert theory.single(8, pd.Series([0.1, 0.2])).shape == (2,)
-    # Checks unusual strides and read-only arrays.
+    # This tests unusual strides and read-only arrays.
     frozen = np.linspace(0.1, 0.6, 6)[::-2]
     frozen.flags.writeable = False
     assert theory.fifo(8, frozen).shape == (3,)
@@ -86,7 +86,7 @@ def test_scalar_and_vector_calls_agree():
     for function, columns in calls.items():
         rows = [function(*(value.item() for value in row)) for row in zip(*columns, strict=True)]
         assert all(isinstance(row, float) for row in rows)
-        # Bitwise equal: no result depends on the number of cores.
+        # The results are bitwise equal, because no result depends on the number of cores.
         assert function(*columns).tolist() == rows, function.__name__
 
 
@@ -212,7 +212,7 @@ def test_many_classes():
     assert classes.shape[1] == 2
     assert classes.sum(axis=0) == pytest.approx([1, 1])
     found = theory.zipf(0.99, 28_800, 16, 0.1, structure="double")
-    # Value of a simulation: 2,000 blocks, 200 drive writes.
+    # The value is from a simulation with 2,000 blocks and 200 drive writes.
     assert found.write_amplification == pytest.approx(3.4818, rel=0.005)
     assert list(found.merged) == [3, 4]
     assert [len(state.classes) for state in found.merged.values()] == [3, 4]
@@ -222,8 +222,7 @@ def test_many_classes():
 
 
 def test_other_threads_run_during_calculation():
-    """With a huge switch interval, another thread runs only if this one releases the interpreter's
-    lock."""
+    """With a huge switch interval, another thread runs only if this thread releases the interpreter's lock."""
     count, end = 0, threading.Event()
 
     def work():
@@ -281,7 +280,7 @@ def test_several_threads_at_once():
     ids=["array", "single drive", "path", "own law", "closed form"],
 )
 def test_interrupts(call):
-    # A shell starts background jobs with the signal ignored.
+    # A shell starts background jobs with this signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -1,4 +1,4 @@
-"""Tests of refused parameters and their messages."""
+"""Tests that invalid parameters are refused, and of the messages."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_failing_selections_raise_errors(law, error, message):
 
 def test_selection_without_steady_state_is_not_solved():
     def selection(masses, _):
-        # Discontinuous: whole levels appear and disappear.
+        # The law is discontinuous: whole levels appear and disappear.
         victims = np.zeros_like(masses)
         victims[np.nonzero(masses > 0.01)[0][0]] = 1
         return victims

@@ -102,7 +102,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return the type that an older name stands for, with a warning that gives the new name."""
+    """Return the type for which an older name stands, with a warning that gives the new name."""
     if name == "Compacted":
         warnings.warn("wearwell.Compacted is now wearwell.CompactionResult", DeprecationWarning, stacklevel=2)
         return CompactionResult

@@ -38,15 +38,15 @@ def advise(
     only : sequence of str
         Families of changes to try, such as ``"segments"``; all if empty.
     replicas : int
-        Runs of each change; each has a separate seed, common to all changes.
+        Runs of each change. Each replica has a different seed, which is the same for all changes.
     depth : int
-        Largest number of changes to combine; 1 tries no combinations.
+        Largest number of changes to combine; with 1, no combinations are tried.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; number of cores unless given. No result depends on it.
+        Number of runs at a time; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of runs finished and of all runs planned so far.
+        Called with the number of finished runs, and of all runs planned so far.
     store : str or PathLike
         Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
@@ -94,6 +94,6 @@ def advise(
     settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
     table["settings"] = pd.Series(settings, dtype=object)
     table.attrs["skipped"] = advice["skipped"]
-    # Stored as text, because pandas copies the attributes to every derived table.
+    # This is stored as text, because pandas copies the attributes to every derived table.
     table.attrs["advice"] = json.dumps(advice["advice"] | {"scenario": json.loads(_core.resolve(given))})
     return table

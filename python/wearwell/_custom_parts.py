@@ -46,10 +46,10 @@ PlacementLike: TypeAlias = str | Mapping[str, Any] | Placement | Callable[[], Pl
 WorkloadLike: TypeAlias = str | Mapping[str, Any] | Iterable[Item] | Callable[[int], Iterable[Item]] | None
 
 CUSTOM_PART_KEYS = {"ftl.victim": "victim", "ftl.placement": "placement", "workload": "workload"}
-"""Keys of the scenario that an object may replace, with the names of the arguments of the run."""
+"""Keys of the scenario that an object may replace, with the names of the arguments for the run."""
 
 PART_METHODS = {"victim": "select", "placement": "place"}
-"""Method that identifies an object as a part; a callable without this method is called to make one."""
+"""Method that identifies an object as a part; a callable without this method is called to make a part."""
 
 
 def is_custom_part(key: str, value: object) -> bool:
@@ -58,19 +58,19 @@ def is_custom_part(key: str, value: object) -> bool:
 
 
 def name_of(part: object) -> str:
-    """Return the name of a part: that of its class, or of the function itself."""
+    """Return the name of a part: that of its class, or of the function if the part is one."""
     return getattr(part, "__name__", None) or type(part).__name__
 
 
 def is_made_per_run(role: str, part: object) -> bool:
-    """Return whether each run gets a separate part: true for a class, or a function that makes a part."""
+    """Return whether each run gets a separate part: true for a class, or for a function that makes a part."""
     if role == "workload":
         return callable(part)
     return isinstance(part, type) or (callable(part) and not hasattr(part, PART_METHODS[role]))
 
 
 def part_for_run(role: str, part: Any, seed: int) -> Any:
-    """Return the part for one run; calls classes and functions. The run itself calls a function for a workload."""
+    """Return the part for one run; calls classes and functions. A function for a workload is called by the run."""
     if role == "workload":
         return _workload(part, seed)
     if not is_made_per_run(role, part):

@@ -1,7 +1,7 @@
 """Connect the command line to a Dask cluster: ``python3 -m wearwell._dask ADDRESS``.
 
-The first line of JSON on standard input has the version, each line after it is a run or a point of a
-reproduction. Standard output has a line for each when it ends.
+The first line on standard input is JSON with the version; each further line is a run or a point of a reproduction.
+Standard output has a line for each of them when it ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(address: str, requests: TextIO, replies: TextIO) -> int:
         replies.write(text + "\n")
         replies.flush()
 
-    # The waiting process reports errors in its own words.
+    # The process that waits for the results reports errors.
     logging.disable(logging.CRITICAL)
     head = json.loads(requests.readline())
     try:
@@ -52,7 +52,7 @@ def main(address: str, requests: TextIO, replies: TextIO) -> int:
         send_line(message_line(lost={"problem": str(error)}))
         return 1
     except (KeyboardInterrupt, BrokenPipeError):
-        # The waiting process has ended, or is about to end.
+        # The process that waits for the results has ended, or is about to end.
         return 130
     return 0
 

@@ -19,7 +19,7 @@ ExecutorLike: TypeAlias = "Executor | Any | str"
 """A `concurrent.futures.Executor`, a `distributed.Client`, or the address of a Dask scheduler."""
 
 MAX_PENDING_RUNS = 1000
-"""Largest number of runs submitted at a time: as many as clusters have threads, but limited for memory."""
+"""Largest number of runs submitted at a time: as many as clusters have threads, but limited to save memory."""
 
 POLL_INTERVAL_S = 0.1
 """Interval between checks for a request to end, in seconds."""
@@ -29,14 +29,14 @@ CONNECT_TIMEOUT_S = 10
 
 
 Outcome: TypeAlias = tuple[int, str | None, str | None]
-"""A run that has ended: its number, its result as JSON, or its error, which a repetition would give again."""
+"""A run that has ended: its number, its result as JSON, and its error, which a repetition would give again."""
 
 Outcomes: TypeAlias = Generator[Outcome | None, None, None]
-"""Runs as they end, in any order; ``None`` at intervals while none ends."""
+"""Runs as they end, in any order; ``None`` at intervals in which no run ends."""
 
 
 def refuse_threads_with_executor(threads: object, executor: object) -> None:
-    """Refuse a number of threads together with an executor."""
+    """Refuse a number of threads if an executor is given, too."""
     if threads is not None and executor is not None:
         raise TypeError("threads: these are of this process, and executor names another place; give one of them")
 
@@ -46,14 +46,14 @@ class Work(Protocol):
 
     @property
     def number(self) -> int:
-        """Identify the outcome."""
+        """Identify the result of the unit."""
 
     def attempt(self) -> Outcome:
         """Execute the unit in this process."""
 
 
 class Job(NamedTuple):
-    """A run to be executed."""
+    """A run to execute."""
 
     number: int
     scenario: str
@@ -82,7 +82,7 @@ def version() -> str:
 
 @contextmanager
 def open_executor(executor: ExecutorLike, build: str | None = None) -> Iterator[RunExecutor]:
-    """Yield an executor of runs, with programs of a build if needed, and close it at the end."""
+    """Yield an executor of runs, which has programs of a build if needed, and close it at the end."""
     if isinstance(executor, str):
         distributed = import_extra("distributed", "dask")
         try:
@@ -98,7 +98,7 @@ def open_executor(executor: ExecutorLike, build: str | None = None) -> Iterator[
         try:
             yield RunExecutor(cluster, lambda: client.status in {"running", "connecting"}, _size(client))
         finally:
-            # Results of these runs are no longer needed.
+            # The results of these runs are no longer needed.
             cluster.shutdown(wait=False)
     elif callable(getattr(executor, "submit", None)):
         yield RunExecutor(executor, lambda: True, None)
@@ -141,7 +141,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class RunExecutor:
-    """Executes runs by an executor."""
+    """Executes runs by means of an executor."""
 
     def __init__(self, executor: Any, is_connected: Callable[[], bool], size: tuple[int, int] | None) -> None:
         self._executor = executor
@@ -149,7 +149,7 @@ class RunExecutor:
         self.size = size
 
     def outcomes(self, jobs: Iterable[Work]) -> Outcomes:
-        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals while none ends."""
+        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals in which no run ends."""
         remaining = iter(jobs)
         pending: dict[Future[Outcome | str], int] = {}
         try:
@@ -204,5 +204,5 @@ def run_function(executor: ExecutorLike) -> Callable[[list[tuple[int, str]]], Ou
 
 
 def message_line(**message: Any) -> str:
-    """Return a message for the command line, on one line."""
+    """Return a message for the command line as one line of text."""
     return json.dumps(message, separators=(",", ":"))

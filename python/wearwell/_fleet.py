@@ -42,9 +42,9 @@ def fleet(
     tolerance : float
         Largest relative error at which theory is trusted.
     threads : int
-        Number of threads; number of cores unless given. No result depends on it.
+        Number of threads; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of simulated drives that are finished and of all.
+        Called with the number of simulated drives that are finished, and of all simulated drives.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _flatten(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return a figure with its interval as columns; the mean keeps the name of the figure."""
+    """Return a figure with its interval as columns; the column of the mean has the name of the figure."""
     if isinstance(value, dict):
         return [(name if inner == "mean" else f"{name}_{inner}", each) for inner, each in value.items()]
     if isinstance(value, list):

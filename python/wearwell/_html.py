@@ -17,7 +17,7 @@ _CELL = f"padding:2px 12px 2px 0;vertical-align:top;{_RULE}"
 
 
 def figures(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Make a table of two columns: name and figure."""
+    """Make a table with two columns: name and figure."""
     lines = "".join(
         f"<tr><th scope='row' style='text-align:left;font-weight:normal;{_CELL}'>{html.escape(label)}</th>"
         f"<td style='text-align:left;{_CELL}'>{html.escape(value)}</td></tr>"

@@ -41,13 +41,13 @@ def limit(
     all_pairs : bool
         Run each placement with each victim policy, not only with that of the scenario.
     replicas : int
-        Runs of each with different seeds, common to all.
+        Number of runs of each pair, with different seeds that are the same for all pairs.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; number of cores unless given. No result depends on it.
+        Number of runs at a time; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of runs finished and of all runs planned so far.
+        Called with the number of finished runs, and of all runs planned so far.
     store : str or PathLike
         Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
@@ -93,7 +93,7 @@ def limit(
         )
     found = json.loads(text)
     table = pd.DataFrame(found["rows"], columns=found["columns"])
-    # Stored as text, because pandas copies the attributes to every derived table.
+    # This is stored as text, because pandas copies the attributes to every derived table.
     table.attrs["limit"] = json.dumps(found["limit"])
     return table
 

@@ -14,7 +14,7 @@ Named: TypeAlias = str | Mapping[str, Any]
 4}``."""
 
 Size: TypeAlias = int | str
-"""Bytes: a number, or text with a unit."""
+"""Number of bytes: a number, or text with a unit."""
 
 
 class Part:

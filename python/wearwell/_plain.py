@@ -14,11 +14,11 @@ from . import _core
 from ._errors import ScenarioError
 
 SOURCES = ("workload", "trace", "tenant")
-"""Keys of the sources of writes; a scenario has one of them."""
+"""Keys of the sources of writes; a scenario has exactly one of these keys."""
 
 
 MAX_COUNT = 1_000_000
-"""Largest numbers of replicas and of combined changes."""
+"""Largest number of replicas, and of combined changes."""
 
 
 def checked_integer(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
@@ -41,13 +41,13 @@ def checked_names(name: str, value: Any) -> list[str]:
 
 
 def table_of_name(key: str, name: str) -> Any:
-    """Return the table that a plain name at ``key`` is short for, or the name itself if there is none."""
+    """Return the table for which a plain name at ``key`` is short; the name itself if there is no such table."""
     tag = _core.short_form(key)
     return name if tag is None else {tag: name}
 
 
 def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Replace workloads that are given by name alone by tables, also in tenants."""
+    """Replace workloads that are given only by name by tables, also in tenants."""
     tenants = scenario.get("tenant")
     for table in [scenario, *(tenants if isinstance(tenants, list) else [])]:
         if isinstance(table, dict) and isinstance(table.get("workload"), str):
@@ -149,7 +149,7 @@ def _index(table: list[Any], name: str, key: str) -> Any:
 
 
 def option_text(value: Any) -> str:
-    """Return an option of a trace format as text; a dictionary of columns as ``time=ts:us,op=type``."""
+    """Return an option of a trace format as text; a dictionary of columns becomes ``time=ts:us,op=type``."""
     if isinstance(value, Mapping):
         return ",".join(f"{name}={part}" for name, part in value.items())
     return str(value)

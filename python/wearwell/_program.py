@@ -19,7 +19,7 @@ PROGRAM = "WEARWELL_PROGRAM"
 
 
 class Point(NamedTuple):
-    """A point to be computed."""
+    """A point to compute."""
 
     number: int
     request: str
@@ -42,12 +42,12 @@ def build() -> str:
 
 
 def other_build(found: str, expected: str) -> str:
-    """Return the message about a build that differs from the wanted one."""
+    """Return the message about a build that differs from the expected one."""
     return f"the program wearwell {found}, and this is {expected}: install the same build everywhere"
 
 
 class _Program:
-    """The program, waiting for a point."""
+    """A running program that waits for a point."""
 
     def __init__(self, name: str, process: subprocess.Popen[str], complaints: IO[str]) -> None:
         self._name, self._process, self._complaints = name, process, complaints
@@ -57,7 +57,7 @@ class _Program:
         self.build = found
 
     def request_point(self, request: str) -> tuple[str, dict[str, Any]]:
-        """Send a point, and return the answer as text and parsed."""
+        """Send a point, and return the reply as text and parsed."""
         to = self._process.stdin
         assert to is not None
         try:
@@ -82,7 +82,7 @@ class _Program:
         return text.rstrip("\n"), said
 
     def _describe_end(self) -> str:
-        """Describe the end of the process; waits for it if necessary."""
+        """Describe how the process ended; waits for the end if necessary."""
         code = self._process.wait()
         self._complaints.seek(0)
         complaint = self._complaints.read().strip()
@@ -93,7 +93,7 @@ class _Program:
 
 @contextmanager
 def _start_program() -> Iterator[_Program]:
-    """Start the program. It ends with its input, even if this process is killed."""
+    """Start the program. It ends when its input is closed, even if this process is killed."""
     name = os.environ.get(PROGRAM) or "wearwell"
     path = shutil.which(name)
     at = f"on {platform.node()}"

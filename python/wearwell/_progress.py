@@ -37,7 +37,7 @@ _Report: TypeAlias = Callable[[str, float, float, float | None], object]
 
 @contextmanager
 def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
-    """Yield the function that a run reports its progress to."""
+    """Yield the function to which a run reports its progress."""
     if progress is None or progress is False:
         yield None
     elif callable(progress):
@@ -70,7 +70,7 @@ def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
 
         def update(done: int, text: str) -> None:
             shown.set_description(text, refresh=False)
-            # A run has several phases, and the count starts at 0 in each.
+            # A run has several phases, and the count starts at 0 in each phase.
             shown.n = done
             shown.refresh()
 

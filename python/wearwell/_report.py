@@ -62,7 +62,7 @@ def _document(found: Reportable, at: int) -> tuple[str, str]:
 
 
 def _sweep(table: pd.DataFrame) -> dict[str, Any]:
-    """Return a row for each combination of settings, as the command line does, and the errors."""
+    """Return a row per combination of settings, as the command line does, and the errors."""
     settings = settings_of(table)
     good = table[table["error"].isna()] if "error" in table else table
     failures = [str(error) for error in table["error"].dropna()] if "error" in table else []
@@ -70,7 +70,7 @@ def _sweep(table: pd.DataFrame) -> dict[str, Any]:
     intervals: list[float] = means(good)["write_amplification_ci95"].tolist() if len(good) else []
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, values in enumerate(good[settings].itertuples(index=False, name=None)):
-        # Settings may be tables, which are compared by their text.
+        # A setting may be a table, which is compared by its text.
         groups.setdefault(tuple(map(repr, values)), []).append(position)
     for positions, interval in zip(groups.values(), intervals, strict=True):
         group = good.iloc[positions]
@@ -86,7 +86,7 @@ def _sweep(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _combine_replicas(values: list[Any]) -> Any:
-    """Combine the values of all replicas: booleans by "and", numbers by their mean, texts by joining."""
+    """Combine the values of all replicas: booleans by "and", numbers by their mean, texts by joining them."""
     plain = [_to_json_value(value) for value in values]
     if all(isinstance(value, bool) for value in plain):
         return all(plain)

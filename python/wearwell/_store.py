@@ -61,17 +61,16 @@ class CompactionResult(NamedTuple):
     runs: int
     """Number of runs of this version, each counted once."""
     files_before: int
-    """Number of files before."""
+    """Number of files before the call."""
     files_after: int
-    """Number of files afterwards."""
+    """Number of files after the call."""
 
 
 def compact_store(path: str | os.PathLike[str]) -> CompactionResult:
     """Merge the many files of a store into a few.
 
-    The call may be interrupted at any time: no file is removed before its runs are safe in another file. Other
-    processes may read and write the store at the same time. Runs of other versions and damaged files stay as they
-    are.
+    The call may be interrupted at any time: no file is removed before its runs are durable in another file. Other
+    processes may read and write the store at the same time. Runs of other versions and damaged files are not changed.
 
     Parameters
     ----------
@@ -86,6 +85,6 @@ def compact_store(path: str | os.PathLike[str]) -> CompactionResult:
     Raises
     ------
     StoreError
-        If the folder does not exist, or cannot be read, written or cleared: no run is lost.
+        If the folder does not exist, or files in it cannot be read, written or removed. No run is lost.
     """
     return CompactionResult(*_core.compact_store(os.fspath(path)))

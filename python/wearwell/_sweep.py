@@ -41,7 +41,7 @@ class _Point:
 
 
 class _Stopped(BaseException):
-    """Raised in a run that must end because the sweep ends."""
+    """Raised in a run that must end because its sweep ends."""
 
 
 def sweep(
@@ -67,13 +67,13 @@ def sweep(
         varies fastest. For ``victim``, ``placement`` and ``workload`` a value may be your own part, as in `run`. An
         object that only one run can use must be given as a class, or as a function that makes one.
     replicas : int
-        Runs of each combination; each has a separate seed, and replica 0 that of the scenario.
+        Runs of each combination. Each replica has a different seed; replica 0 has that of the scenario.
     threads : int
-        Runs at a time; number of cores unless given. No result depends on it.
+        Number of runs at a time; by default the number of cores. No result depends on it.
     path : str or PathLike
-        Same as `store`: its earlier name.
+        Earlier name of `store`.
     progress : bool or callable
-        ``True`` shows a bar; a callable is called with the numbers of runs finished and of all runs.
+        ``True`` shows a bar; a callable is called with the number of finished runs, and of all runs.
     store : str or PathLike
         Folder of Parquet files in which finished runs are stored. Runs found there are not repeated, so an interrupted
         sweep continues where it stopped; several sweeps may use the folder, even at the same time. `read_store` reads
@@ -98,7 +98,7 @@ def sweep(
     ExecutorError
         If `executor` cannot execute the runs: a worker died or has another version, or a scheduler is lost.
     StoreError
-        If finished runs cannot be stored. Earlier stored runs stay.
+        If finished runs cannot be stored. Runs stored earlier are kept.
 
     Warns
     -----
@@ -151,7 +151,7 @@ def _rows(
     store: _core.ResultStore | None,
     report: Callable[[int, int], object] | None,
 ) -> list[dict[str, Any]]:
-    """Return a row for each point, in order, for any executor."""
+    """Return a row for each point, in order, with any executor."""
     stored = [store.find(point.scenario) if store is not None else None for point in points]
     rows = [_row(point, text, None) if text is not None else {} for point, text in zip(points, stored, strict=True)]
     new = [number for number, text in enumerate(stored) if text is None]
@@ -196,7 +196,7 @@ def _axes(vary: Mapping[str, Sequence[Any]], replicas: int) -> dict[str, list[An
             raise TypeError(f"vary: {key!r} is no key of a scenario, which is text")
         if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
             raise TypeError(f"{key}: a list of the values that it takes is wanted, not {values!r}")
-        # If the length is unknown or too large, read only as many values as needed for the error.
+        # If the length is unknown or too large, only as many values are read as the error needs.
         axes[key] = list(itertools.islice(values, MAX_POINTS + 1))
         count *= len(axes[key])
     if not 0 < count <= MAX_POINTS:
@@ -236,7 +236,7 @@ def _plan(
 def _separate_custom_parts(
     overrides: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate plain settings of the scenario from the program's own parts."""
+    """Separate plain settings of the scenario from parts that the calling program wrote."""
     all_settings = {full_key(key): value for key, value in [*overrides.items(), *settings.items()]}
     custom_parts = {CUSTOM_PART_KEYS[key]: value for key, value in all_settings.items() if is_custom_part(key, value)}
     return {key: value for key, value in all_settings.items() if not is_custom_part(key, value)}, custom_parts
@@ -247,7 +247,7 @@ def _shown_value(key: str, value: Any) -> Any:
 
 
 def _refuse_shared(points: list[_Point]) -> None:
-    """Refuse an object that several runs would share: each run changes its state."""
+    """Refuse an object that several runs would share, because each run changes its state."""
     users = Counter((role, id(part)) for point in points for role, part in point.custom_parts.items())
     for role, part in (item for point in points for item in point.custom_parts.items()):
         is_used_up = isinstance(part, Iterator) if role == "workload" else not is_made_per_run(role, part)
@@ -265,7 +265,7 @@ class _Threads:
         self._in_python: set[int] = set()
 
     def outcomes(self, jobs: list[Job]) -> Outcomes:
-        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals while none ends."""
+        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals in which no run ends."""
         with ThreadPoolExecutor(self._count) as pool:
             try:
                 pending = {pool.submit(self._run_job, job) for job in jobs}
@@ -276,7 +276,7 @@ class _Threads:
                     if not done:
                         yield None
             except BaseException:
-                # Only the caller's thread receives Ctrl-C; the runs check for the event at their next report.
+                # Only the calling thread receives Ctrl-C; the runs check for the event at their next progress report.
                 self._stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._stop_custom_parts()
@@ -284,11 +284,11 @@ class _Threads:
                 raise
 
     def _stop_custom_parts(self) -> None:
-        """End endless parts written in Python, and thereby the runs that wait for them."""
+        """End endless parts written in Python, and thereby the runs that wait for these parts."""
         stop = ctypes.py_object(_Stopped)
         while self._in_python:
             for thread in list(self._in_python):
-                # The thread has already ended if its number is unknown.
+                # If the number is unknown, the thread has already ended.
                 if ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), stop) == 0:
                     self._in_python.discard(thread)
             time.sleep(0.05)
@@ -298,7 +298,7 @@ class _Threads:
         try:
             if job.custom_parts:
                 self._in_python.add(thread)
-            # Checked after the thread is registered, so that the thread stops either here or from outside.
+            # This check comes after the thread is registered, so that the thread stops either here or from outside.
             self._check_stop()
             return job.attempt(self._check_stop)
         finally:

@@ -31,7 +31,8 @@ pub fn advise(
     Ok(as_json(&advice.map_err(from_advise)?))
 }
 
-/// Returns the columns with their rows, the settings of each row, skipped changes, and the complete advice.
+/// Returns the columns and the rows of the table, the settings of each row, the skipped changes, and the complete
+/// advice.
 fn as_json(advice: &Advice) -> String {
     let (columns, rows) = study::columns_and_rows(&advice.rows());
     let trials = advice.changes.iter().chain(&advice.combinations);

@@ -86,7 +86,7 @@ impl LiveDevice {
         work: impl FnOnce(&mut dyn DeviceStore) -> Result<T, LayerError> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
-            // Between two calls the store is consistent, even if a thread that used it panicked.
+            // The store is consistent between two calls, even if a thread that used it panicked.
             work(&mut **self.store.lock().unwrap_or_else(PoisonError::into_inner))
         });
         done.map_err(|error| RunError::new_err(error.to_string()))
@@ -112,7 +112,7 @@ impl LiveDevice {
     fn new(py: Python<'_>, scenario: &str, max_bytes: u64) -> PyResult<Self> {
         let scenario = scenario::parse(scenario)?;
         py.detach(|| {
-            // A stack without data gives the sizes before memory is allocated for data.
+            // A stack without data is built first; it gives the sizes before memory is allocated for data.
             let counting =
                 wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
             if counting.targets.len() > 1 {

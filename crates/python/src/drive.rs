@@ -15,7 +15,7 @@ pub fn drive_sheet(py: Python<'_>, sheet: &str) -> PyResult<String> {
     as_json(&found.map_err(from_drive)?)
 }
 
-/// Evaluates one SMART report, or two of the same drive; each is a pair of name and text. Returns JSON.
+/// Evaluates one SMART report, or two reports of the same drive, each given as a pair of name and text. Returns JSON.
 #[pyfunction]
 #[pyo3(signature = (sheet, later, earlier=None, days=None))]
 pub fn drive_smart(
@@ -36,7 +36,7 @@ pub fn drive_smart(
     as_json(&found.map_err(from_drive)?)
 }
 
-/// Returns a scenario of the drive as TOML; with `scaled_to` (a size as JSON), one of that capacity.
+/// Returns a scenario of the drive as TOML; if `scaled_to` (a size as JSON) is given, of a drive with that capacity.
 #[pyfunction]
 #[pyo3(signature = (sheet, scaled_to=None))]
 pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> {

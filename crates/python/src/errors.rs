@@ -39,11 +39,11 @@ pub fn invalid_parameter(parameter: &'static str, problem: &str) -> PyErr {
     ParameterError::new_err((format!("{parameter}: {problem}"), parameter))
 }
 
-/// Advice in messages of the core with names from Rust, and the replacement with names from Python.
+/// Advice in a message of the core that uses names from Rust, and its replacement with names from Python.
 const MESSAGE_REPLACEMENT: (&str, &str) =
     ("merge classes (Classes::merged) or extrapolate (ManyClasses)", "see wearwell.theory.many_classes");
 
-/// Converts an error of the theory; `index` is the row of the question, or the position of a class in its list.
+/// Converts an error of the theory; `index` is the row of the query, or the position of a class in its list.
 pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -> PyErr {
     match error {
         wearwell_theory::TheoryError::Parameter { parameter, problem } => {
@@ -58,8 +58,8 @@ pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -
 
 /// First exception raised by a part written in Python.
 ///
-/// Parts of the engine cannot fail. A part that fails therefore stores its exception here and continues with
-/// harmless values until the run's observer is called and stops the run.
+/// Parts of the engine cannot fail. A part that fails therefore stores its exception here, and continues with
+/// harmless values until the observer of the run is called and stops the run.
 #[derive(Clone, Default)]
 pub struct FirstException(Arc<OnceLock<PyErr>>);
 

@@ -6,11 +6,11 @@ use pyo3::types::PyIterator;
 use wearwell_stack::RunResult;
 use wearwell_study::{Executor, ExecutorError, Job, RunListener};
 
-/// A run that has ended: its number, its result as JSON, or its error.
+/// A run that has ended: its number, and its result as JSON or its error.
 type EndedRun = (usize, Option<String>, Option<String>);
 
-/// Wraps a Python function that takes the numbers and scenarios of runs and returns an iterator. The iterator yields
-/// runs as they end and, many times per second, `None` in between.
+/// Wrapper of a Python function that takes the numbers and scenarios of runs and returns an iterator. The iterator
+/// yields runs as they end and, many times per second, `None` in between.
 #[derive(Debug)]
 pub struct PythonExecutor {
     submit: Py<PyAny>,
@@ -26,7 +26,7 @@ impl std::fmt::Debug for PythonFailure {
 }
 
 impl PythonExecutor {
-    /// Returns an executor that calls `submit`; exceptions are recorded in `failure`.
+    /// Returns an executor that calls `submit`; an exception is recorded in `failure`.
     pub fn new(submit: Py<PyAny>, failure: FirstException) -> Self {
         PythonExecutor { submit, failure: PythonFailure(failure) }
     }
@@ -39,7 +39,8 @@ impl PythonExecutor {
         Python::attach(|py| Ok(self.submit.bind(py).call1((jobs,))?.try_iter()?.unbind()))
     }
 
-    /// Returns the next run that ended. The outer `None` means that all have ended, the inner one that none ended yet.
+    /// Returns the next run that has ended. The outer `None` means that all runs have ended; the inner `None` means
+    /// that no run has ended since the last call.
     fn next_result(&self, results: &Py<PyIterator>) -> PyResult<Option<Option<EndedRun>>> {
         Python::attach(|py| match results.bind(py).clone().next() {
             None => Ok(None),
@@ -70,7 +71,7 @@ impl Executor for PythonExecutor {
                 Some((number, None, error)) => listener.done(number, Err(error.unwrap_or_default())),
             };
             if flow.is_break() {
-                // Cancels the remaining runs.
+                // This cancels the remaining runs.
                 let closed = Python::attach(|py| results.bind(py).call_method0("close").map(drop));
                 return closed.map_err(|error| self.failed(error));
             }

@@ -8,7 +8,8 @@ use wearwell_stack::Draft;
 use wearwell_study::SweepOptions;
 use wearwell_study::fleet::{self as core, CheckOptions, FleetError, FleetOptions};
 
-/// Predicts the fleet in a file or, without a file, in a JSON text whose paths are relative to the current folder; returns JSON.
+/// Predicts the fleet that a file describes or, without a file, a JSON text whose paths are relative to the current
+/// folder. Returns JSON.
 #[pyfunction]
 #[pyo3(signature = (path, text, *, check=None, check_blocks, tolerance, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]

@@ -1,7 +1,7 @@
-//! Work that Ctrl-C can end: it runs in another thread while the caller's thread checks for Ctrl-C.
+//! Work that Ctrl-C can end: the work runs in another thread, while the thread of the caller checks for Ctrl-C.
 //!
-//! Runs are different: parts written in Python belong to the caller's thread. A run therefore checks for Ctrl-C itself,
-//! between its steps and, through [`wearwell_trace::with_wait_callback`], while it waits for a pipe.
+//! Runs are different, because parts written in Python belong to the thread of the caller. Therefore a run checks for
+//! Ctrl-C between its steps and, through [`wearwell_trace::with_wait_callback`], while it waits for a pipe.
 
 use crate::errors::FirstException;
 use pyo3::prelude::*;
@@ -13,10 +13,10 @@ use std::time::Duration;
 /// Interval between checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time that work has to end by itself.
+/// Time in which work should end after a request.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// Runs work that may wait for a file in another thread, while this one checks for Ctrl-C.
+/// Runs `work`, which may wait for a file, in another thread, while this thread checks for Ctrl-C.
 ///
 /// Waiting for a silent pipe cannot be interrupted: on Ctrl-C, the other thread is abandoned.
 pub fn run_abandoning<T: Send + 'static>(
@@ -26,7 +26,8 @@ pub fn run_abandoning<T: Send + 'static>(
     run_until_interrupt(py, work, |_| Duration::ZERO)
 }
 
-/// Runs work that checks `failure` for a request to end, and abandons it only if it does not end by itself.
+/// Runs `work`, which checks `failure` for a request to end. On Ctrl-C, abandons the work only if it does not end in
+/// time.
 pub fn run_stopping<T: Send + 'static>(
     py: Python<'_>,
     failure: &FirstException,
@@ -38,7 +39,8 @@ pub fn run_stopping<T: Send + 'static>(
     })
 }
 
-/// Runs `work` in another thread until Ctrl-C; `end` then requests its end, and returns the time to wait for it.
+/// Runs `work` in another thread until it ends or Ctrl-C is pressed; `end` then requests its end, and returns the
+/// time to wait for it.
 fn run_until_interrupt<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -59,7 +61,7 @@ fn run_until_interrupt<T: Send + 'static>(
         }
         if let Err(interrupt) = py.check_signals() {
             let grace = request_end(&interrupt);
-            // The late answer is discarded.
+            // A result that arrives later is discarded.
             let _ = py.detach(|| receive_within(grace));
             return Err(interrupt);
         }

@@ -42,7 +42,7 @@ fn parse_list(json: &str) -> Vec<Value> {
     serde_json::from_str(json).expect("the package gives a list")
 }
 
-/// Returns the columns with their rows, and the complete comparison.
+/// Returns the columns and the rows of the table, and the complete comparison.
 fn as_json(comparison: &PolicyComparison) -> String {
     let (columns, rows) = study::columns_and_rows(&comparison.rows());
     json!({ "columns": columns, "rows": rows, "limit": comparison.to_value() }).to_string()

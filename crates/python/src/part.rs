@@ -1,18 +1,18 @@
-//! Common code for all parts of a run that are written in Python.
+//! Code that all parts of a run written in Python share.
 
 use crate::errors::FirstException;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 
-/// Sizes of the store that a policy is built for.
+/// Sizes of the store for which a policy is built.
 #[pyclass(frozen, get_all, module = "wearwell._core")]
 pub struct Store {
-    /// Erase blocks.
+    /// Number of erase blocks.
     blocks: u32,
-    /// Pages per erase block.
+    /// Number of pages per erase block.
     pages_per_block: u32,
-    /// Logical pages that the store offers.
+    /// Number of logical pages that the store offers.
     logical_pages: u32,
     /// Seed of the run, for generators of random numbers.
     seed: u64,
@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// Formats a returned value for an error message, shortened to one line.
+/// Formats a returned value for an error message, as one short line.
 pub fn shortened_repr(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const MAX_CHARS: usize = 60;
     let text = value.repr()?.to_string();
@@ -47,16 +47,16 @@ pub fn shortened_repr(value: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// A Python object used as a part of a run.
+/// A Python object that is used as a part of a run.
 pub struct PythonPart {
-    /// Name of its class, or of the function itself, for error messages.
+    /// Name of the object's class, or of the function if the object is one, for error messages.
     class: String,
     /// Role of the part in the run, such as `victim policy`.
     role: &'static str,
     failure: FirstException,
 }
 
-/// A method of such an object.
+/// A method of the Python object.
 pub struct Method {
     name: &'static str,
     bound: Py<PyAny>,
@@ -72,12 +72,12 @@ impl PythonPart {
         Ok(PythonPart { class, role, failure })
     }
 
-    /// Returns the name of its class, or of the function itself.
+    /// Returns the name of the object's class, or of the function if the object is one.
     pub fn class(&self) -> &str {
         &self.class
     }
 
-    /// Returns an optional method of the object.
+    /// Returns a method of the object, if it has one with this name.
     pub fn optional(&self, object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Option<Method>> {
         let Some(method) = object.getattr_opt(name)? else { return Ok(None) };
         if !method.is_callable() {
@@ -88,7 +88,7 @@ impl PythonPart {
         Ok(Some(Method { name, bound: method.unbind() }))
     }
 
-    /// Returns a required method of the object.
+    /// Returns a method that the object must have.
     pub fn required(
         &self,
         object: &Bound<'_, PyAny>,
@@ -108,7 +108,7 @@ impl PythonPart {
         format!("{}.{}", self.class, method.name)
     }
 
-    /// Calls the method; adds a note with its name to an exception.
+    /// Calls the method; to an exception, adds a note with the name of the method.
     pub fn call<'py, A: PyCallArgs<'py>>(
         &self,
         py: Python<'py>,
@@ -119,12 +119,12 @@ impl PythonPart {
         called.map_err(|error| self.add_origin(py, &self.name(method), error))
     }
 
-    /// Adds a note with the origin to an exception.
+    /// Adds a note about the origin to an exception.
     pub fn add_origin(&self, py: Python<'_>, origin: &str, error: PyErr) -> PyErr {
-        // Ctrl-C is not caused by the part.
+        // The part does not cause Ctrl-C.
         if error.is_instance_of::<PyException>(py) {
             let note = format!("in {origin}, the {} of this run", self.role);
-            // If the exception takes no notes, raise it without one.
+            // If the exception accepts no notes, it is raised without one.
             let _ = error.value(py).call_method1("add_note", (note,));
         }
         error

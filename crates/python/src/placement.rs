@@ -13,15 +13,15 @@ use wearwell_stack::CustomPlacement;
 /// Context of a page that is about to be appended, for a placement.
 #[pyclass(frozen, get_all, module = "wearwell._core")]
 pub struct PageContext {
-    /// The page's number.
+    /// Number of the page.
     page: u32,
-    /// True if the page is moved, instead of written by the host.
+    /// True if the page is moved, false if the host writes it.
     moved: bool,
     /// Reason for the write: `host`, `cleaning`, `wear_levelling` and so on.
     cause: &'static str,
     /// Number of host pages written to the layer before this one.
     now: u64,
-    /// Stream of the block that the page is moved from; `None` for a host write.
+    /// Stream of the block from which the page is moved; `None` for a host write.
     from_stream: Option<u8>,
     /// Stream hint of the host.
     hint: u16,
@@ -61,7 +61,7 @@ impl PythonPlacement {
         })
     }
 
-    /// Returns the placement in the form that a run takes; `begin` is called when the size of the store is known.
+    /// Returns the placement in the form that a run accepts; `begin` is called when the size of the store is known.
     pub fn custom(
         placement: &Bound<'_, PyAny>,
         seed: u64,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard};
 use wearwell_base::units::BlockId;
 use wearwell_engine::victim::{self, Needs, VictimPolicy};
 
-/// The block table, accessible from Python during a call.
+/// The block table, which Python can access during a call.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct Blocks {
     lent: Mutex<Option<&'static victim::Blocks>>,
@@ -22,14 +22,14 @@ impl Blocks {
 
     /// Makes `blocks` accessible until the guard is dropped.
     fn lend<'a>(&'a self, blocks: &'a victim::Blocks) -> BorrowGuard<'a> {
-        // SAFETY: only the lifetime changes. The guard does not outlive `blocks`; it is dropped before the
-        // caller returns, and removes the reference. All accesses hold the lock that the removal needs.
+        // SAFETY: only the lifetime changes. The guard does not outlive `blocks`: it is dropped before the caller
+        // returns, and then removes the reference. All accesses hold the lock that the removal needs.
         *self.slot() =
             Some(unsafe { std::mem::transmute::<&'a victim::Blocks, &'static victim::Blocks>(blocks) });
         BorrowGuard(self)
     }
 
-    /// Reads the table. `look` must not call Python, which might call this function again.
+    /// Calls `access` with the block table. `access` must not call Python, which might call this function again.
     fn read<T>(&self, access: impl FnOnce(&victim::Blocks) -> T) -> PyResult<T> {
         self.slot().map(access).ok_or_else(|| {
             PyRuntimeError::new_err("blocks can be looked at only during the call that they were passed to")
@@ -104,7 +104,7 @@ pub struct PythonPolicy {
     part: PythonPart,
     seed: u64,
     view: Py<Blocks>,
-    /// Method that receives the sizes before any other call; `None` once called.
+    /// Method that receives the sizes before any other call; `None` after it was called.
     begin: Option<Method>,
     select: Method,
     closed: Option<Method>,
@@ -127,7 +127,8 @@ impl PythonPolicy {
         })
     }
 
-    /// Calls the method, unless it was called before. Every entry point calls this function, because each has the blocks.
+    /// Calls the method, unless it was already called. Every entry point calls this function, because each of them
+    /// has access to the blocks.
     fn begin(&mut self, blocks: &victim::Blocks) {
         let Some(begin) = self.begin.take() else { return };
         let store = Store::new(blocks.len(), blocks.pages_per_block(), blocks.logical_pages(), self.seed);
@@ -160,7 +161,7 @@ impl PythonPolicy {
     }
 }
 
-/// Returns a reasonable victim, for the few pages between an exception and the end of the run.
+/// Returns a reasonable victim, used between an exception and the end of the run.
 fn fewest_valid(blocks: &victim::Blocks) -> BlockId {
     let candidates = blocks.iter_candidates();
     candidates.min_by_key(|&block| blocks.valid_pages(block)).expect("select is only called with a candidate")

@@ -28,7 +28,7 @@ pub fn run(
 ) -> PyResult<String> {
     let scenario = scenario::parse(scenario)?;
     let failure = FirstException::default();
-    // Theory has no model of the caller's own parts.
+    // Theory has no model of parts that the caller wrote.
     let has_own_parts = victim.is_some() || placement.is_some() || workload.is_some();
     let victim =
         victim.map(|policy| PythonPolicy::new(policy, scenario.seed, failure.clone())).transpose()?;
@@ -66,11 +66,11 @@ pub fn run(
     Ok(serde_json::to_string(&result).expect("results are plain data"))
 }
 
-/// Passes progress on, and stops the run on Ctrl-C or after an exception in Python.
+/// Reports progress to Python, and stops the run on Ctrl-C or after an exception in Python.
 struct ProgressReporter {
     progress: Option<Py<PyAny>>,
     failure: FirstException,
-    /// Progress that was passed on last.
+    /// Progress that was last reported.
     last: Mutex<Progress>,
 }
 
@@ -90,7 +90,8 @@ impl ProgressReporter {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the run may continue; called while the run waits. There is no new progress, but the callback may end the run.
+    /// Returns true if the run may continue. Called while the run waits; there is no new progress, but the callback
+    /// may end the run.
     fn may_continue(&self) -> bool {
         let last = *self.last();
         self.failure.attempt(|py| self.report(py, &last)).is_some()

@@ -7,7 +7,8 @@ use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Scenario, steady};
 
-/// Number of bits of a replica's seed: JSON numbers stay exact in programs that read them as floating point.
+/// Number of bits of a replica's seed, with which JSON numbers stay exact in programs that read them as
+/// floating-point numbers.
 const SEED_BITS: u32 = 53;
 
 /// Parses a scenario; an error names the key.
@@ -31,7 +32,7 @@ pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
 
-/// Returns the key in the table at `key` that a plain name sets, such as `policy` for `ftl.victim`.
+/// Returns the key within the table at `key` that a plain name sets, such as `policy` for `ftl.victim`.
 #[pyfunction]
 pub fn short_form(key: &str) -> Option<&'static str> {
     wearwell_stack::short_form(key)
@@ -49,7 +50,7 @@ pub fn ci95_half_width(values: Vec<f64>) -> Option<f64> {
     steady::ci95_half_width(&values)
 }
 
-/// Returns the seed of a sweep's replica; replica 0 keeps the scenario's own.
+/// Returns the seed of a sweep's replica; replica 0 has the seed of the scenario.
 #[pyfunction]
 pub fn replica_seed(seed: u64, replica: u32) -> u64 {
     match replica {

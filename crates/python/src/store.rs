@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use wearwell_stack::RunResult;
 use wearwell_study::{PointResult, Store, identity, summary_row};
 
-/// A folder of finished runs.
+/// A folder with finished runs.
 #[pyclass(frozen, name = "ResultStore", module = "wearwell._core")]
 pub struct ResultStore(wearwell_store::ResultStore);
 
 impl ResultStore {
-    /// Returns the store in the form that a study takes.
+    /// Returns the store in the form that a study accepts.
     pub fn as_store(&self) -> &dyn Store {
         &self.0
     }
@@ -32,7 +32,7 @@ fn failed(error: wearwell_study::StoreError) -> PyErr {
 
 #[pymethods]
 impl ResultStore {
-    /// Opens the store in a folder, which is created if missing.
+    /// Opens the store in a folder, which is created if it does not exist.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| wearwell_store::ResultStore::open(&path)).map(ResultStore).map_err(failed)
@@ -43,7 +43,7 @@ impl ResultStore {
         self.0.inventory().messages()
     }
 
-    /// Declares the settings that the stored runs vary, each a JSON object.
+    /// Declares the settings that the stored runs vary, each as a JSON object.
     fn expect(&self, settings: Vec<String>) -> PyResult<()> {
         let settings: Vec<Settings> = settings.iter().map(|text| parsed(text)).collect::<PyResult<_>>()?;
         self.0.declare_settings(&mut settings.iter());
@@ -70,7 +70,8 @@ impl ResultStore {
     }
 }
 
-/// Returns all runs in a store as JSON: settings, replica, summary and result, and messages about problems.
+/// Returns all runs in a store as JSON, each with settings, replica, summary and result, together with messages about
+/// problems.
 #[pyfunction]
 pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let stored = py.detach(|| wearwell_store::read(&path)).map_err(failed)?;
@@ -84,7 +85,8 @@ pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(json!({ "rows": rows, "complaints": stored.inventory.messages() }).to_string())
 }
 
-/// Merges the many files with runs of this build into a few; returns the numbers of runs, and of files before and after.
+/// Merges the many files with runs of this build into a few; returns the number of runs, and the number of files
+/// before and after.
 #[pyfunction]
 pub fn compact_store(py: Python<'_>, path: PathBuf) -> PyResult<(usize, usize, usize)> {
     let done = py.detach(|| wearwell_store::compact(&path)).map_err(failed)?;

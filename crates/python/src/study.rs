@@ -1,4 +1,4 @@
-//! Common code for studies of many runs.
+//! Code that studies of many runs share.
 
 use crate::errors::{self, FirstException, ScenarioError};
 use crate::executor::PythonExecutor;
@@ -25,7 +25,7 @@ pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     Ok(draft)
 }
 
-/// Returns the options of a study: number of threads, store of finished runs, executor.
+/// Returns the options of a study: the number of threads, the store of finished runs, and the executor.
 pub fn options<'a>(
     threads: Option<usize>,
     store: Option<&'a Py<ResultStore>>,
@@ -40,7 +40,7 @@ pub fn options<'a>(
     }
 }
 
-/// Runs a study with progress, and with the runs made by `executor`, if there is one. An exception in Python has
+/// Runs a study with progress reports; `executor` executes the runs, if there is one. An exception in Python has
 /// priority over the result.
 pub fn run_with_progress<T: Send + 'static>(
     py: Python<'_>,
@@ -58,7 +58,7 @@ pub fn run_with_progress<T: Send + 'static>(
     }
 }
 
-/// Returns the columns of a table with their rows.
+/// Returns the columns and the rows of a table.
 pub fn columns_and_rows(rows: &[Row]) -> (Value, Value) {
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
@@ -79,14 +79,14 @@ pub fn from_sweep(error: &SweepError) -> PyErr {
     }
 }
 
-/// Passes on the number of finished runs, and stops after an exception in Python.
+/// Reports the number of finished runs to Python, and stops the study after an exception there.
 pub struct StudyObserver {
     progress: Option<Py<PyAny>>,
     failure: FirstException,
 }
 
 impl StudyObserver {
-    /// Calls `progress` with the numbers of finished and of all runs; an exception is recorded in `failure`.
+    /// Calls `progress` with the number of finished runs and of all runs; an exception is recorded in `failure`.
     pub fn new(progress: Option<Py<PyAny>>, failure: FirstException) -> Self {
         StudyObserver { progress, failure }
     }

@@ -1,4 +1,4 @@
-//! Traces, batch by batch.
+//! Traces, which are read in batches.
 
 use crate::errors::{TraceError, from_trace};
 use crate::interruptible::run_abandoning;
@@ -22,7 +22,7 @@ const BATCH_REQUESTS: usize = 1 << 16;
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct TraceReader {
     reader: Arc<Mutex<wearwell_trace::TraceReader>>,
-    /// True if a thread that was abandoned on Ctrl-C may still hold the reader.
+    /// True if a thread that was abandoned on Ctrl-C may still use the reader.
     interrupted: AtomicBool,
     batch_requests: usize,
 }
@@ -41,7 +41,7 @@ impl TraceReader {
         Ok(access(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Runs work on the reader that may have to wait for the file.
+    /// Runs work on the reader, which may have to wait for the file.
     fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -128,11 +128,11 @@ impl TraceReader {
     }
 }
 
-/// Returns the batch's own memory as arrays, without a copy.
+/// Returns the memory of the batch as arrays, without a copy.
 fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("time_ns", batch.time_ns.into_pyarray(py))?;
-    // Collected in place, because an operation is already a byte.
+    // This reuses the memory, because an operation is already a byte.
     let op: Vec<u8> = batch.op.into_iter().map(|op| op as u8).collect();
     columns.set_item("op", op.into_pyarray(py))?;
     columns.set_item("volume", batch.volume.into_pyarray(py))?;
@@ -160,7 +160,7 @@ pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(serde_json::to_string(&guess).expect("guesses are plain data"))
 }
 
-/// Describes the rest of a trace, as JSON.
+/// Describes the remaining part of a trace, as JSON.
 #[pyfunction]
 #[pyo3(signature = (trace, *, page_bytes=4096, stack_distance=true, sample=None))]
 pub fn describe_trace(
@@ -178,7 +178,7 @@ pub fn describe_trace(
     let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance, sample });
     let mut batch = RequestBatch::default();
     loop {
-        // The batch is passed back and forth, so that its memory is allocated once.
+        // The batch is moved back and forth, so that its memory is allocated only once.
         let (read, filled) = trace.read(py, move |reader| {
             let read = reader.read_batch(&mut batch, BATCH_REQUESTS);
             (read, batch)
@@ -200,7 +200,7 @@ pub fn describe_trace(
     Ok(serde_json::to_string(&description).expect("descriptions are plain data"))
 }
 
-/// Writes the rest of a trace, or a part of it, in another format.
+/// Writes the remaining part of a trace, or a selection from it, in another format.
 #[pyfunction]
 #[pyo3(signature = (
     trace, path, format, *, options=vec![], drop_inexpressible=false, requests=None, time_ns=None, bytes=None,

@@ -10,7 +10,7 @@ use wearwell_base::units::Lpn;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Workload};
 
-/// Pages of one item that Python yielded, and the position of the next one.
+/// Pages of an item that Python yielded, and the position of the next page.
 struct YieldedItem {
     op: Op,
     hint: u16,
@@ -18,10 +18,10 @@ struct YieldedItem {
     next: usize,
 }
 
-/// Limit of successive items without pages, such as flushes.
+/// Maximum number of successive items without pages, such as flushes.
 const MAX_EMPTY_ITEMS: u32 = 100_000;
 
-/// A workload that takes its pages from a Python iterable, or from a function that returns one.
+/// A workload whose pages come from a Python iterable, or from a function that returns one.
 pub struct PythonWorkload {
     part: PythonPart,
     failure: FirstException,
@@ -30,7 +30,7 @@ pub struct PythonWorkload {
     iterator: Option<Py<PyIterator>>,
     /// True if the current pass through the source yielded any request.
     has_yielded: bool,
-    /// Number of items without a page since the last item with pages.
+    /// Number of items without pages since the last item with pages.
     empty: u32,
     current: Option<YieldedItem>,
 }
@@ -39,7 +39,7 @@ impl PythonWorkload {
     pub fn new(source: &Bound<'_, PyAny>, failure: FirstException) -> PyResult<Self> {
         let part = PythonPart::new(source, "workload", failure.clone())?;
         if !source.is_callable() {
-            // A full check follows when the run uses the source.
+            // This is only a first check; the full check follows when the run uses the source.
             iterator_of(source)?;
         }
         Ok(PythonWorkload {
@@ -81,7 +81,7 @@ impl PythonWorkload {
         Ok(iterator)
     }
 
-    /// Returns the next piece, unless there was an error.
+    /// Returns the next item, unless there was an error.
     fn next_or_failure(&mut self) -> Option<YieldedItem> {
         let failure = self.failure.clone();
         failure.attempt(|py| {
@@ -116,8 +116,7 @@ impl PythonWorkload {
         }
     }
 
-    /// Reads an item: an array of page numbers to write, or a tuple of operation, pages and
-    /// optionally a hint.
+    /// Reads an item: an array of page numbers to write, or a tuple of an operation, pages and optionally a hint.
     fn read(&self, item: &Bound<'_, PyAny>) -> PyResult<YieldedItem> {
         let Ok(tuple) = item.cast::<PyTuple>() else {
             return Ok(YieldedItem { op: Op::Write, hint: 0, pages: self.pages(item)?, next: 0 });
@@ -153,7 +152,7 @@ impl PythonWorkload {
             let problem = format!("page numbers of a workload must be integers, not {dtype}");
             return Err(PyTypeError::new_err(problem));
         }
-        // Reject negative numbers by their sign, all other numbers by their value.
+        // Negative numbers are rejected by their sign, all other numbers by their value.
         match kind == "u" {
             true => self.checked::<u64>(&numpy.call_method1("ascontiguousarray", (array, "uint64"))?),
             false => self.checked::<i64>(&numpy.call_method1("ascontiguousarray", (array, "int64"))?),

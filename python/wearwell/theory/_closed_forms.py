@@ -55,7 +55,7 @@ def fifo(
     Parameters
     ----------
     pages_per_block : int or array_like
-        Pages of a block, 1 to 8192.
+        Pages per block, 1 to 8192.
     spare_factor : float or array_like
         Share of the physical pages beyond the logical ones, between 0 and 1.
     hot_writes, hot_space : float or array_like

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
-    """Predict the write amplification of the layer that the workload of a scenario writes to.
+    """Predict the write amplification of the layer to which the workload of a scenario writes.
 
     Parameters
     ----------

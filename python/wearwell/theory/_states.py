@@ -36,9 +36,9 @@ class SteadyState:
     Attributes
     ----------
     write_amplification : float
-        Page writes for each page the host writes, ``b / E``.
+        Pages written for each page that the host writes, ``b / E``.
     host_pages_per_victim : float
-        Pages the host writes for each victim, ``E``.
+        Number of pages that the host writes for each victim, ``E``.
     valid_pages : ndarray
         Shares of the blocks with 0 to ``b`` valid pages.
     victim_valid_pages : ndarray
@@ -101,9 +101,9 @@ class ManyClasses:
     Attributes
     ----------
     write_amplification : float
-        Extrapolated to all classes.
+        Write amplification extrapolated to all classes.
     merged : dict of int to SteadyState
-        The steady states that it is based on, by the number of classes after merging.
+        Steady states from which it is extrapolated, by the number of classes after merging.
     """
 
     write_amplification: float
@@ -232,7 +232,7 @@ def zipf(
 ) -> ManyClasses:
     """Write amplification under Zipf's law: the page of rank ``i`` is written in proportion to ``i ** -exponent``.
 
-    Same result as `many_classes` with the `zipf_classes`.
+    The result is that of `many_classes` with the `zipf_classes`.
     """
     classes = zipf_classes(exponent, logical_pages)
     return many_classes(structure, classes, pages_per_block, spare_factor, choices, policy=policy)
@@ -241,7 +241,7 @@ def zipf(
 def zipf_classes(exponent: float, logical_pages: int) -> Values:
     """Return Zipf's law over `logical_pages` as classes, hottest first: shares of the writes and of the pages.
 
-    Many pages become some hundred classes of growing width; the effect on write amplification is negligible.
+    Many pages become some hundred classes of growing width, whose effect on write amplification is negligible.
     """
     pages = operator.index(logical_pages)
     if not 1 <= pages < 1 << 63:

@@ -1,4 +1,4 @@
-"""Conversion of parameters of any shape to columns of one length, and back."""
+"""Conversion of parameters of any shape to columns of the same length, and back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def number(name: str, value: ArrayLike) -> float:
 
 
 def choices_of(choices: ArrayLike | None, policy: object) -> ArrayLike:
-    """Return the choices, which only d-choices has."""
+    """Return the number of choices, a parameter that only d-choices has."""
     if choices is None:
         return CHOICES
     if policy != "d_choices":

@@ -11,7 +11,8 @@ use wearwell_theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
-/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest takes some milliseconds.
+/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest solution takes some
+/// milliseconds.
 const MAX_UNCHECKED_SOLUTIONS: usize = 16;
 
 /// Model of write amplification.
@@ -25,7 +26,7 @@ pub enum Model {
     Separated(PoolCleaning),
 }
 
-/// Cleaning policy of pools with one class each.
+/// Policy for cleaning pools of one class each.
 #[derive(Clone, Copy)]
 pub enum PoolCleaning {
     Fifo,
@@ -46,7 +47,7 @@ pub struct ParameterColumns<'py> {
     target_wa: PyReadonlyArray1<'py, f64>,
 }
 
-/// A row of the columns, checked.
+/// A row of the columns after checks.
 pub struct ModelQuery {
     pub drive: Drive,
     pub classes: Classes,
@@ -55,7 +56,7 @@ pub struct ModelQuery {
     pub target_wa: f64,
 }
 
-/// A single drive with any classes.
+/// A single drive with any number of classes.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct SingleQuery {
@@ -76,7 +77,7 @@ pub fn parse_structure(name: &str) -> PyResult<Structure> {
 }
 
 impl Model {
-    /// Returns the model and the policy of the mean field; for `separated`, the policy is the law of its pools.
+    /// Returns the model, and the policy of the mean field; for `separated`, the policy is the model of its pools.
     pub fn new(model: &str, policy: &Bound<'_, PyAny>) -> PyResult<(Self, Policy)> {
         let model = match model {
             "single" => Model::MeanField(Structure::Single),
@@ -95,12 +96,12 @@ impl Model {
         Ok((model, policy))
     }
 
-    /// True if this many solutions take less time than the interval of checks for Ctrl-C.
+    /// True if this many solutions take less time than the interval between checks for Ctrl-C.
     pub fn is_short(self, count: usize) -> bool {
         !matches!(self, Model::MeanField(_)) && count <= MAX_UNCHECKED_SOLUTIONS
     }
 
-    /// Returns the write amplification of the drive in `question`, or of the same drive with another spare factor.
+    /// Returns the write amplification of the drive in `query`, or of the same drive with another spare factor.
     pub fn solve(
         self,
         drive: &Drive,
@@ -139,7 +140,7 @@ fn parse_pool_cleaning(policy: &Bound<'_, PyAny>) -> PyResult<PoolCleaning> {
     }
 }
 
-/// Returns a drive; the number of pages is a floating-point number that must be whole.
+/// Returns a drive after checks; the number of pages is given as a floating-point number, which must be whole.
 fn checked_drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
     let pages = pages_per_block as u32;
     if f64::from(pages) != pages_per_block {
@@ -150,7 +151,7 @@ fn checked_drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, Theor
 }
 
 impl ParameterColumns<'_> {
-    /// Returns all rows, or the index of the first invalid row with its error.
+    /// Returns all rows after checks, or the index of the first invalid row with its error.
     pub fn queries(&self, policy: &Policy) -> PyResult<Result<Vec<ModelQuery>, (usize, TheoryError)>> {
         let [pages, spare, choices] =
             [self.pages_per_block.as_slice()?, self.spare_factor.as_slice()?, self.choices.as_slice()?];
@@ -172,7 +173,7 @@ impl ParameterColumns<'_> {
 }
 
 impl SingleQuery {
-    /// Returns the checked parameters.
+    /// Returns the parameters after checks.
     pub fn query(&self) -> PyResult<ModelQuery> {
         let refuse = |error| errors::from_theory(&error, None);
         Ok(ModelQuery {
@@ -188,7 +189,7 @@ impl SingleQuery {
     }
 }
 
-/// Returns classes from pairs; an error names the first class with an invalid share.
+/// Returns classes made from pairs; an error names the first class with an invalid share.
 fn checked_classes(pairs: &[(f64, f64)]) -> PyResult<Classes> {
     let all: Vec<Class> =
         pairs.iter().map(|&(write_share, space_share)| Class { write_share, space_share }).collect();

@@ -14,10 +14,10 @@ use wearwell_theory::selection::{
 /// Names of the policies of the mean field.
 const POLICIES: [&str; 5] = ["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"];
 
-/// Tolerance beyond rounding errors for the values that a user's law returns.
+/// Tolerance, beyond rounding errors, for the values that a user-defined law returns.
 const TOLERANCE: f64 = 1e-6;
 
-/// Number of calls with shares that are not numbers after which the calculation is given up.
+/// Number of calls with shares that are NaN after which the calculation ends with an error.
 const MAX_INVALID_CALLS: usize = 10_000;
 
 /// Cleaning policy.
@@ -30,17 +30,17 @@ pub enum Policy {
     Custom(PythonSelection),
 }
 
-/// A law written in Python.
+/// A selection law written in Python.
 pub struct PythonSelection {
     name: String,
     function: Py<PyAny>,
-    /// Number of calls with shares that are not numbers.
+    /// Number of calls with shares that are NaN.
     invalid_calls: AtomicUsize,
     pub failure: FirstException,
 }
 
 impl Policy {
-    /// Parses one of [`POLICIES`], or accepts a user's law.
+    /// Parses one of [`POLICIES`], or accepts a user-defined law.
     pub fn new(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         if policy.is_callable() {
             return Ok(Policy::Custom(PythonSelection::new(policy)?));
@@ -123,8 +123,8 @@ impl PythonSelection {
         self.check(masses, victims)
     }
 
-    /// Handles shares that are not numbers: the solver left the valid range. A search for a steady
-    /// state may recover, a path does not.
+    /// Handles shares that are NaN, which occur when the solver has left the valid range. A search for a steady state
+    /// may recover; a path does not.
     fn reject_nan(&self, victims: &mut [f64]) -> PyResult<()> {
         victims.fill(f64::NAN);
         if self.invalid_calls.fetch_add(1, Ordering::Relaxed) < MAX_INVALID_CALLS {
@@ -141,7 +141,7 @@ impl PythonSelection {
         if let Some(level) = victims.iter().position(|share| !share.is_finite()) {
             return invalid(format!("{} for {level} valid pages", victims[level]));
         }
-        // Steps that the integrator will reject may leave the simplex; the law is not called there.
+        // In steps that the integrator will reject, the shares may leave the simplex; the law is not called then.
         let is_law = masses.iter().all(|mass| *mass >= 0.0) && (sum(masses) - 1.0).abs() < 1e-9;
         if !is_law {
             return Ok(());
@@ -160,7 +160,7 @@ fn sum(shares: &[f64]) -> f64 {
     shares.iter().sum()
 }
 
-/// A policy that checks for a request to end the calculation.
+/// A policy that checks if the calculation was asked to end.
 struct StoppableSelection<'a> {
     policy: Box<dyn Selection + 'a>,
     stop: &'a AtomicBool,

@@ -6,7 +6,7 @@ use crate::scenario::parse;
 use pyo3::prelude::*;
 use wearwell_study::{PredictionEffort, PredictionError, predict};
 
-/// Returns the prediction for the store that the host writes to, as JSON.
+/// Returns the prediction for the store to which the host writes, as JSON.
 #[pyfunction]
 pub fn theory_of_scenario(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;

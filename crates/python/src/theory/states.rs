@@ -12,7 +12,7 @@ use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
 type Column<'py> = Bound<'py, PyArray1<f64>>;
 
-/// A number of classes, and the steady state as a dictionary.
+/// A number of classes with its steady state as a dictionary.
 type NumberedState<'py> = (usize, Bound<'py, PyDict>);
 
 fn to_exception(error: &TheoryError) -> PyErr {
@@ -75,7 +75,7 @@ pub fn theory_steady_state<'py>(
     state_dict(py, state.map_err(|error| to_exception(&error))?, &query.drive, &query.classes)
 }
 
-/// Returns the path from an initial state, as named columns.
+/// Returns the path from an initial state, as columns with names.
 #[pyfunction]
 pub fn theory_transient<'py>(
     py: Python<'py>,
@@ -105,7 +105,8 @@ pub fn theory_transient<'py>(
     Ok(columns)
 }
 
-/// Returns the write amplification for many classes, and the steady states that it is based on, by number of classes.
+/// Returns the write amplification for many classes, and the steady states from which it is extrapolated, by number
+/// of classes.
 #[pyfunction]
 pub fn theory_many_classes<'py>(
     py: Python<'py>,
@@ -128,7 +129,7 @@ pub fn theory_many_classes<'py>(
     Ok((found.write_amplification, merged))
 }
 
-/// Returns Zipf's law as classes: write shares and space shares, hottest first.
+/// Returns Zipf's law as classes with write shares and space shares, the most frequently written class first.
 #[pyfunction]
 pub fn theory_zipf_classes<'py>(
     py: Python<'py>,

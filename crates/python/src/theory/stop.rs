@@ -7,8 +7,8 @@ struct Stopped;
 
 /// Ends the current calculation of this thread by unwinding.
 ///
-/// The models have no support for interruptions, and some of their searches would take long with meaningless
-/// numbers. They have no state that unwinding could leave inconsistent.
+/// The models do not support interruptions, and with meaningless numbers some of their searches would take long. They
+/// have no state that unwinding could leave inconsistent.
 pub fn stop() -> ! {
     resume_unwind(Box::new(Stopped))
 }

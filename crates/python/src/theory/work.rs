@@ -1,4 +1,4 @@
-//! Calculations without the interpreter's lock: on all cores, and ended by Ctrl-C.
+//! Calculations without the lock of the interpreter, which use all cores and which Ctrl-C ends.
 
 use super::policy::Policy;
 use super::stop::catch_stop;
@@ -15,10 +15,10 @@ use wearwell_theory::TheoryError;
 /// Interval between checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter's lock.
+/// Runs `work` without the lock of the interpreter.
 ///
-/// Laws written in Python are called from the calling thread, where Ctrl-C reaches them and calls may be nested.
-/// Other work runs in another thread while this one checks for Ctrl-C, unless the work is too short for that.
+/// Laws written in Python are called on the calling thread, where Ctrl-C reaches them and calls may be nested. Other
+/// work runs in another thread while this thread checks for Ctrl-C, unless the work is too short for that.
 pub fn run_detached<T: Send>(
     py: Python<'_>,
     policy: &Policy,
@@ -46,7 +46,7 @@ fn run_until_interrupt<T: Send>(
     let answer = thread::scope(|scope| {
         let (done, end) = channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped at the end in any case.
+            // This is dropped at the end in any case, also after a panic.
             let _done = done;
             catch_stop(|| work(stop))
         });
@@ -63,11 +63,11 @@ fn run_until_interrupt<T: Send>(
     (answer.unwrap_or_else(|panic| resume_unwind(panic)), interrupted)
 }
 
-/// Returns the answer to each question, or the index of the first question without an answer and its error.
+/// Returns the results of all queries, or the index and the error of the first query that failed.
 ///
-/// Questions after a failed one are skipped, but those before it are not, so the reported question is always the
-/// same. After `stop` all are skipped, and the answers are meaningless. Threads end with the call: a permanent pool
-/// would be missing in a forked process.
+/// Queries after a failed one are skipped, but those before it are not, so the reported query is the same in every
+/// run. After `stop`, all queries are skipped, and the results are meaningless. Threads end with the call: a
+/// permanent pool would be missing in a forked process.
 pub fn solve_all<Q: Sync>(
     questions: &[Q],
     policy: &Policy,
