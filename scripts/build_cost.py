@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Cost of a build, in seconds of processor time and of wall-clock time.
+"""Measure the cost of a build, in seconds of processor time and of wall-clock time.
 
     scripts/build_cost.py changes [--release]     one line changed in a victim policy, a trace format, the theory
     scripts/build_cost.py fresh [COMMIT] [--target demo --target test]
 
-`changes` works on this tree, and puts back what it changed. Before each change everything is built, so that what is measured
-is what the change costs: until the unit tests of the crate have run, and until the command line is built again. With
---release the command line is built as it is released, too.
+`changes` works in this tree, and restores the files that it changes. Before each change, everything is built, so that
+only the cost of the change is measured: until the unit tests of the crate have run, and until the command line is
+built. With --release, the release build of the command line is measured, too.
 
-`fresh` clones COMMIT (the last one unless given) into a temporary folder and makes the targets there, one after the other,
-with nothing built before; crates and wheels come from the caches that cargo and pip have.
+`fresh` clones COMMIT (by default the last one) into a temporary folder and makes the targets there, one after the
+other, without earlier builds; crates and wheels come from the caches of cargo and pip.
 
-The seconds of processors are those of all processes that were started, of the system included. They depend little on what else
-the machine does, unlike those of the clock.
+Processor time is that of all started processes, including time in the system. Unlike wall-clock time, it depends
+little on other work of the machine.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# What is changed: a file, its crate, and the function at whose beginning a line is put.
+# Changes, each with a file, its crate, and the function at whose beginning a line is inserted.
 CHANGES = {
     "a victim policy": ("crates/engine/src/victim/greedy.rs", "wearwell-engine", "fn push("),
     "a trace format": ("crates/trace/src/formats/msr.rs", "wearwell-trace", "fn line("),
@@ -41,7 +41,7 @@ class Failure(Exception):
 
 
 def measure_time(command, folder):
-    """Seconds of processors and of the clock that the command took."""
+    """Return the seconds of processor time and of wall-clock time that the command took."""
 
     def cpu_seconds():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -57,12 +57,12 @@ def measure_time(command, folder):
 
 @contextlib.contextmanager
 def changed(path, function):
-    """A line at the beginning of the function, and the file as it was in the end."""
+    """Insert a line at the beginning of the function, and restore the file at the end."""
     before = path.read_text()
     line = next((line for line in before.splitlines() if function in line and line.endswith("{")), None)
     if line is None:
         raise Failure(f"{path} has no line with {function!r}")
-    # Another number each time, so that no build of before is found again.
+    # The number is different each time, so that no earlier build is reused.
     number = time.time_ns() % 1_000_000_007
     path.write_text(before.replace(line, f"{line}\nstd::hint::black_box({number});", 1))
     try:

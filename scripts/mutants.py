@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Change the engine in small ways, one at a time, and count the changes that no unit test notices.
 
-Runs cargo-mutants room by room (a room is a module of the engine), each with the unit tests of that room alone, and prints
-for each file and each room how many of the viable mutants were caught. Mutants that do not compile are not counted; those
-that make a test run for ever count as caught. Ends with an error if fewer than 85 in a hundred were caught in any room.
+Runs cargo-mutants on one room after the other (a room is a module of the engine), each with the unit tests of that
+room only. Prints for each file and each room how many of the viable mutants were caught. Mutants that do not compile
+are not counted; mutants that make a test run forever count as caught. Ends with an error if fewer than 85 % were
+caught in any room.
 
-Survivors are listed by name; docs/mutants.md says of those that were looked at why they live.
+Survivors are listed by name; docs/mutants.md gives the reasons for those that were examined.
 """
 
 import argparse
@@ -26,8 +27,8 @@ ENGINE = "crates/engine/src"
 OUTPUT = pathlib.Path("target/mutants-out")
 MIN_CAUGHT_PERCENT = 85
 VERDICTS = {"CaughtMutant": "caught", "Timeout": "caught", "MissedMutant": "missed", "Unviable": "unviable"}
-# Drawn cases are the same for each mutant and each time. One that fails is enough: it is neither made smaller nor kept, nor
-# is it asked where it came from.
+# The drawn cases are the same for each mutant and each run. A failed case is enough: it is neither shrunk nor stored,
+# and its origin is not printed.
 TESTS = {
     "PROPTEST_RNG_SEED": "1",
     "PROPTEST_MAX_SHRINK_ITERS": "0",
@@ -55,7 +56,7 @@ def size(module):
 
 
 def outcomes(output):
-    """Yield file, name and verdict of each mutant of a run."""
+    """Yield the file, name and outcome of each mutant of a run."""
     for outcome in json.loads((output / "mutants.out" / "outcomes.json").read_text())["outcomes"]:
         if outcome["scenario"] != "Baseline":
             mutant = outcome["scenario"]["Mutant"]
@@ -63,7 +64,7 @@ def outcomes(output):
 
 
 def run(module, options):
-    """Examines a room; returns where the outcomes are."""
+    """Examine a room; return the folder with the outcomes."""
     output = OUTPUT / module
     command = [*mutants_of(module, options.file), "--no-shuffle"]
     if options.missed:
@@ -78,19 +79,19 @@ def run(module, options):
     output.mkdir(parents=True, exist_ok=True)
     command += ["--output", str(output), "--", *tests_of(module)]
     code = subprocess.run(command, check=False, env={**TESTS, **os.environ}).returncode
-    # 2: some were missed; 3: some took too long.
+    # The code is 2 if some mutants were missed, and 3 if some took too long.
     if code not in (0, 2, 3):
         sys.exit(f"cargo mutants ended with {code} in {module}")
     return output
 
 
 def percent(counts):
-    """The part of the viable mutants that was caught."""
+    """Return the percentage of the viable mutants that was caught."""
     return 100 * counts["caught"] / max(counts["caught"] + counts["missed"], 1)
 
 
 def show(outputs):
-    """Prints survivors, files and rooms; whether enough were caught in each room."""
+    """Print survivors, files and rooms; return whether enough mutants were caught in each room."""
     rooms, files = {}, defaultdict(Counter)
     for room, output in outputs.items():
         rooms[room] = Counter()

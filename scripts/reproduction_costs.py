@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write experiments/costs.toml from what `wearwell reproduce` has measured.
+"""Write experiments/costs.toml from the costs that `wearwell reproduce` has measured.
 
     scripts/reproduction_costs.py FOLDER ...
 
-Each FOLDER is the output of `wearwell reproduce ... --quick` or `--full`. Items that were resumed have no measured cost and keep the one
-that is known; where several folders have one, the last counts.
+Each FOLDER is the output of `wearwell reproduce ... --quick` or `--full`. An item that was resumed has no measured
+cost and keeps the known one. If several folders have a cost of an item, the last one counts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The suites: each takes the settings of the run, and returns what it did, in a line, or fails."""
+"""The suites: each takes the settings of the run, and returns its result as one line, or fails."""
 
 import os
 import pathlib
@@ -12,17 +12,17 @@ from served import GUEST, HOST, Drive, LoopMount, in_guest, require_tools, is_co
 
 HERE = pathlib.Path(__file__).resolve().parent
 SYSTEMS = [*HOST, *GUEST]
-# Under 300 MiB there is no XFS.
+# XFS does not support less than 300 MiB.
 DRIVE_MIB = 320
-# When a guest is ended at the latest.
+# Time after which a guest is ended.
 LIMIT_S = 600
 
 
 class Replacements(kills.Replacements):
-    """Replacements of files on systems where a new name is durable only after fsync of its directory."""
+    """Replacements of files on systems where a new name is durable only after an fsync of its directory."""
 
     def take(self, step):
-        """Take the step."""
+        """Execute the step."""
         super().take(step)
         directory = os.open(self.directory, os.O_RDONLY)
         try:
@@ -35,7 +35,7 @@ PROGRAMS = (kills.Log, kills.Overwrites, kills.Mapped, Replacements)
 
 
 def run_each(settings, on_host, on_guest):
-    """Do one thing on each file system that is asked for, by the kernel that has it; what both say, added up."""
+    """Run one test on each selected file system, with each kernel that has it; return all results."""
     said = []
     for name in settings.file_systems:
         if name in HOST:
@@ -56,7 +56,7 @@ def run_each(settings, on_host, on_guest):
 
 
 def finish(drive, name, lines, wanted):
-    """Fail unless a guest said what it was to say, unmounted, and left a sound file system."""
+    """Fail unless a guest printed the expected line, unmounted, and left an intact file system."""
     if wanted not in lines or "live: unmounted" not in lines:
         tail = "\n".join(lines[-20:])
         raise Failure(f"{name}: {tail}")
@@ -86,7 +86,7 @@ def verify(settings):
 
 
 def fsx(settings):
-    """Random operations on a file, all of it compared after each read."""
+    """Random operations on a file, which is compared completely after each read."""
     place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
     command = f"{place / 'ltp/fsx'} -q -N {settings.fsx_operations} -S {settings.seed} -l 4194304"
 
@@ -105,7 +105,7 @@ def fsx(settings):
 
 
 def killed_guest(settings, drive, name):
-    """Kill the server under a guest so often; the steps that were acknowledged."""
+    """Kill the server of a guest this number of times; return the steps that were acknowledged."""
     moments = random.Random(settings.seed)
     drive.stop()
     known = "-"
@@ -140,7 +140,7 @@ def killed_guest(settings, drive, name):
 
 
 def kill(settings):
-    """kill -9 of the server at any moment under programs that work; what they were told was safe is there."""
+    """kill -9 of the server at any moment while programs work; all acknowledged data must be there."""
 
     def on_host(system):
         return kills.rounds(system, PROGRAMS, True, settings.kills, settings.seed, (0.05, 1.0))

@@ -10,7 +10,7 @@ from mounted import Failure, run
 
 
 class MissingSuite(Exception):
-    """Why a suite cannot be run here, and what would help."""
+    """Reason why a suite cannot run here, and how to change that."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ XFSTESTS = Suite(
 
 
 def fetch(suite, folder, destination):
-    """Put the sources at `place`: a copy of what was given, or a clone."""
+    """Copy the sources to `place` from the given folder, or clone them."""
     if folder:
         if not os.path.isdir(folder):
             raise MissingSuite(f"{folder} is no folder")
@@ -60,7 +60,7 @@ def fetch(suite, folder, destination):
 
 
 def build(suite, given, work):
-    """Return the folder in which the suite is built, which is made unless an earlier run left it."""
+    """Return the folder in which the suite is built; builds it unless an earlier run did."""
     place = pathlib.Path(work) / suite.name
     if all((place / program).exists() for program in suite.built):
         return place

@@ -1,4 +1,4 @@
-"""Suites are run one after the other, and what was not run is said last."""
+"""Suites run one after the other; those that were not run are listed at the end."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ from sources import MissingSuite
 
 
 def verdict_of(suite, settings):
-    """Run a suite: how it ended, and what it says."""
+    """Run a suite; return how it ended, and its message."""
     try:
         return "passed", suite(settings)
     except MissingSuite as why:
@@ -19,7 +19,7 @@ def verdict_of(suite, settings):
 
 
 def all_of(suites, names, settings, output):
-    """Run the suites of these names, all unless there are any, and return 1 if one failed; `output` takes the results as JSON."""
+    """Run the suites with these names, or all; return 1 if one failed. `output` receives the results as JSON."""
     results = []
     for name in names or suites:
         begun = time.monotonic()
