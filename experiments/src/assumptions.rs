@@ -1,17 +1,17 @@
-//! Register of assumptions: all numbers that no paper gives, from `assumptions.toml`.
+//! Register of assumptions: all numbers that the experiments need and no paper gives, from `assumptions.toml`.
 
 use crate::Failure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Register as shipped.
+/// The register that is shipped with the program.
 const REGISTER: &str = include_str!("../assumptions.toml");
 
-/// An assumed number that no paper gives.
+/// Assumed number that no paper gives.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
-    /// Name: paper, a slash, and a short term.
+    /// Name: the paper, a slash, and a short term.
     pub name: String,
     /// Value.
     pub value: f64,
@@ -19,10 +19,10 @@ pub struct Assumption {
     pub why: String,
     /// Names of the items that use the number.
     pub used_by: Vec<String>,
-    /// True if the number is a count, which is rounded when it is halved.
+    /// True if the number is a count, which is rounded when it is scaled.
     #[serde(default)]
     pub whole: bool,
-    /// Least meaningful value.
+    /// Smallest meaningful value.
     #[serde(default)]
     pub at_least: Option<f64>,
     /// Largest meaningful value.
@@ -58,7 +58,7 @@ impl Assumptions {
     ///
     /// # Panics
     ///
-    /// Never: a test checks that the register can be read.
+    /// This never happens, because a test checks that the register can be read.
     pub fn register() -> Self {
         let register: Register = toml::from_str(REGISTER).expect("the register as shipped is tested");
         Assumptions { all: register.assumption, overrides: BTreeMap::new() }

@@ -1,4 +1,4 @@
-//! Common code of the experiments on deduplication in flash: the drive of the CAGC paper under its three traces, and
+//! Code that the experiments on deduplication in flash share: the drive of the CAGC paper under its three traces, and
 //! the figures of a run.
 
 use crate::Failure;
@@ -10,13 +10,13 @@ use wearwell_engine::layer::DedupReport;
 use wearwell_stack::RunResult;
 use wearwell_workload::FIU_TRACES;
 
-/// Traces by their names in scenarios, with the share of the erases that CAGC saves according to the paper.
+/// Traces by their names in scenarios, each with the share of the erases that CAGC saves according to the paper.
 pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];
 
-/// Over-provisioning in the paper's Table I, spare over user space.
+/// Over-provisioning in Table I of the paper: spare space over user space.
 pub const OVER_PROVISIONING: f64 = 0.07;
 
-/// The watermark of the paper's Table I: erased blocks below which cleaning starts, as a share of all.
+/// Watermark in Table I of the paper: the share of erased blocks below which cleaning starts.
 pub const WATERMARK: f64 = 0.2;
 
 /// Deduplication method and placement.
@@ -24,17 +24,17 @@ pub const WATERMARK: f64 = 0.2;
 pub struct Scheme {
     /// Name for tables.
     pub name: &'static str,
-    /// Kind and settings as fields of a TOML table, without the time of a hash.
+    /// Kind and settings as fields of a TOML table, not including the time of a hash.
     pub dedup: &'static str,
     /// Placement in TOML.
     pub placement: &'static str,
 }
 
-/// Every page is stored; host writes and moved pages share one open block: the paper's Baseline.
+/// Every page is stored; host writes and moved pages share one open block. This is the paper's Baseline.
 pub const NONE: Scheme = Scheme::new("none", "kind = \"none\"", "\"single\"");
-/// Every page is looked up when it is written: the paper's Inline-Dedupe.
+/// Every page is looked up when it is written. This is the paper's Inline-Dedupe.
 pub const INLINE: Scheme = Scheme::new("inline", "kind = \"inline\"", "\"single\"");
-/// The paper's scheme: cleaning merges equal pages, and shared pages have a separate region.
+/// Cleaning merges equal pages, and shared pages have a separate region. This is the paper's scheme.
 pub const CAGC: Scheme = Scheme::new("cagc", "kind = \"cagc\"", "\"references\"");
 
 impl Scheme {
@@ -47,22 +47,22 @@ impl Scheme {
 /// Numbers that neither the paper nor its traces give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AssumedValues {
-    /// Microseconds of an erase, and of hashing a page.
+    /// Microseconds for an erase, and for hashing a page.
     erase_us: f64,
     hash_us: f64,
-    /// Size of the flash in MiB, with four blocks per MiB, and drive writes of warm-up.
+    /// Size of the flash in MiB, with four blocks per MiB; and drive writes of warm-up.
     flash_mib: f64,
     warm_up: f64,
     /// Share of the space that receives four fifths of the requests.
     hot_space: f64,
-    /// By trace, share of the written pages that rewrite the content already at their address.
+    /// For each trace, share of the written pages whose content is already stored at their address.
     same_content: [f64; 3],
     /// Share of duplicate pages in Web-vm.
     dedup_web_vm: f64,
-    /// Factor for the share of pages that are second copies.
+    /// Factor for the share of pages whose content was written before.
     pairs: f64,
     /// Settings of popular contents: their number as a share of the logical pages; Zipf exponent; lifetime in drive
-    /// writes; reduction at recently written addresses.
+    /// writes; reduction at addresses that were written recently.
     popular_contents: f64,
     exponent: f64,
     popular_lifetime: f64,
@@ -79,11 +79,11 @@ impl AssumedValues {
         AssumedValues::from_lookup(|name| session.assumed_value(name))
     }
 
-    /// Reads the values of the register as shipped.
+    /// Reads the values of the shipped register.
     ///
     /// # Errors
     ///
-    /// As for [`AssumedValues::from_session`].
+    /// The errors of [`AssumedValues::from_session`].
     pub fn shipped() -> Result<Self, Failure> {
         let register = Assumptions::register();
         AssumedValues::from_lookup(|name| register.value(name))
@@ -128,12 +128,12 @@ impl AssumedValues {
     }
 }
 
-/// A drive and its workload.
+/// Drive with its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
-    /// Assumed numbers.
+    /// Assumed values.
     pub assumed: AssumedValues,
-    /// Trace that gives the mix of requests.
+    /// Name of the trace that gives the mix of requests.
     pub trace: &'static str,
     /// Content settings in TOML; those of the trace unless given.
     pub content: Option<String>,
@@ -143,32 +143,34 @@ pub struct Drive {
     pub hash_us: Option<f64>,
     /// Victim policy in TOML.
     pub victim: String,
-    /// Share of the user space that is in use: the capacity of the drive is reduced accordingly.
+    /// Share of the user space that is in use; the capacity of the drive is reduced to this share.
     pub used_share: f64,
-    /// Erased blocks at which cleaning starts, as a share of all.
+    /// Share of erased blocks at which cleaning starts.
     pub watermark: f64,
-    /// True if cleaning, once started, continues until more than the watermark of blocks is erased. Otherwise it cleans
-    /// single victims until the host has room, and blocks that a second open region takes from the pool are not regained.
+    /// True if cleaning, after it has started, continues until the share of erased blocks exceeds the watermark.
+    /// Otherwise, it cleans single victims until the host has free pages, and blocks that a second open region takes
+    /// from the pool are not regained.
     pub keeps_watermark: bool,
     /// Size of the flash in MiB.
     pub flash_mib: u32,
-    /// Additional lines of `[device]`.
+    /// Additional lines in `[device]`.
     pub device: &'static str,
     /// TOML tables of layers above the FTL.
     pub upper_layers: &'static str,
-    /// Lines of `[timing]`; without them a run only counts operations.
+    /// Lines of `[timing]`; without these, a run only counts operations.
     pub timing: Option<String>,
-    /// Drive writes of warm-up and of measurement.
+    /// Drive writes of warm-up, and of measurement.
     pub drive_writes: [f64; 2],
-    /// Precondition of the drive, in TOML.
+    /// Method of filling the drive before the run, in TOML.
     pub fill: &'static str,
 }
 
-/// Timing settings for one request at a time.
+/// Timing settings with one request at a time.
 pub const CLOSED_LOOP: &str = "queue_depth = 1";
 
 impl Drive {
-    /// Returns the paper's drive, completely in use and filled sequentially; greedy cleaning, one request at a time.
+    /// Returns the paper's drive, completely in use and filled sequentially, with greedy cleaning and one request at
+    /// a time.
     pub fn new(assumed: &AssumedValues, trace: &'static str, scheme: &Scheme) -> Self {
         Drive {
             assumed: *assumed,
@@ -189,7 +191,8 @@ impl Drive {
         }
     }
 
-    /// Returns the stack with the key columns `keys`, trace and scheme. `length` scales the duration of the run.
+    /// Returns the stack, whose key consists of `keys`, the trace and the scheme. `length` scales the duration of the
+    /// run.
     pub fn stack(&self, keys: &[&str], length: f64) -> Stack {
         let keys = keys.iter().copied().chain([self.trace, self.scheme.name]).map(str::to_owned);
         Stack { keys: keys.collect(), toml: self.toml(length) }
@@ -198,7 +201,8 @@ impl Drive {
     fn toml(&self, length: f64) -> String {
         let content = self.content.clone().unwrap_or_else(|| self.assumed.content(self.trace));
         let [warm_up, measured] = self.drive_writes.map(|drive_writes| length * drive_writes);
-        // At least four blocks, which suffice for the scheme with the most streams; equal for all schemes for a fair comparison.
+        // The number is at least four blocks, which is enough for the scheme with the most streams. It is equal for
+        // all schemes, for a fair comparison.
         let free_blocks = ((self.watermark * f64::from(4 * self.flash_mib)).round() as u32).max(4);
         let keeps_cleaning = self.keeps_watermark && self.watermark > 0.0;
         format!(
@@ -254,18 +258,18 @@ impl Drive {
     }
 }
 
-/// Returns the mean response time of one kind of request, microseconds; NaN without timing.
+/// Returns the mean response time of one kind of request in microseconds; NaN without timing.
 pub fn mean_us(result: &RunResult, kind: &str) -> f64 {
     let times = result.timing.as_ref().and_then(|timing| timing.requests.get(kind));
     times.map_or(f64::NAN, |times| times.mean_ns / 1e3)
 }
 
-/// Returns the mean response time of writes, microseconds.
+/// Returns the mean response time of writes in microseconds.
 pub fn mean_write_us(result: &RunResult) -> f64 {
     mean_us(result, "write")
 }
 
-/// Returns the mean response time of all requests, microseconds.
+/// Returns the mean response time of all requests in microseconds.
 pub fn mean_request_us(result: &RunResult) -> f64 {
     let Some(timing) = &result.timing else { return f64::NAN };
     let (sum, count) = timing.requests.values().fold((0.0, 0), |(sum, count), times| {
@@ -274,7 +278,7 @@ pub fn mean_request_us(result: &RunResult) -> f64 {
     sum / count as f64 / 1e3
 }
 
-/// Returns the 99th percentile of the response times of writes, microseconds.
+/// Returns the 99th percentile of the response times of writes in microseconds.
 pub fn write_p99_us(result: &RunResult) -> f64 {
     let times = result.timing.as_ref().and_then(|timing| timing.requests.get("write"));
     let p99 = times.and_then(|times| times.percentiles.iter().find(|point| point.percent == 99.0));
@@ -286,12 +290,13 @@ pub fn dedup(result: &RunResult) -> Option<&DedupReport> {
     ftl(result).dedup.as_ref()
 }
 
-/// Returns the pages hashed, in the write path or during cleaning, per host page.
+/// Returns the number of pages hashed per host page, in the write path and during cleaning.
 pub fn hashed_pages_per_host(result: &RunResult) -> f64 {
     per_host(result, dedup(result).map_or(0, |dedup| dedup.host_hashed_pages + dedup.cleaning_hashed_pages))
 }
 
-/// Returns the pages that were not stored, found when written or when cleaned, per host page.
+/// Returns the number of pages per host page that were not stored, because an equal page was found during a write or
+/// cleaning.
 pub fn dedup_pages_per_host(result: &RunResult) -> f64 {
     per_host(result, dedup(result).map_or(0, |dedup| dedup.hits + dedup.merged_pages))
 }
@@ -301,12 +306,12 @@ pub fn sharing_ratio(result: &RunResult) -> f64 {
     dedup(result).and_then(|dedup| dedup.sharing_ratio).unwrap_or(1.0)
 }
 
-/// Returns the ratio of the most erases of a block to the mean, since the drive was new; NaN without erases.
+/// Returns the ratio of the highest erase count of a block to the mean, since the drive was new; NaN without erases.
 pub fn max_to_mean_erases(result: &RunResult) -> f64 {
     f64::from(result.wear.erases_max) / result.wear.erases_mean
 }
 
-/// Runs of a scheme under a trace, and the runs of a reference scheme.
+/// Runs of a scheme under a trace, with the runs of a reference scheme.
 pub struct Pair<'a> {
     /// Runs of the scheme.
     pub ours: &'a StackRuns,
@@ -324,7 +329,7 @@ impl<'a> Pair<'a> {
         Pair { ours: runs_of(scheme), reference: runs_of(base) }
     }
 
-    /// Returns the savings in `field`, percent; NaN if the reference is 0.
+    /// Returns by how many per cent `field` is smaller than in the reference; NaN if the reference is 0.
     pub fn saved_percent(&self, field: fn(&RunResult) -> f64) -> f64 {
         100.0 * (1.0 - self.ours.mean(field) / self.reference.mean(field))
     }

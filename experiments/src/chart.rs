@@ -5,12 +5,12 @@ use crate::interval::Interval;
 use crate::session::Session;
 use wearwell_plot::Point;
 
-/// Points of one colour.
+/// Points of the same colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
-    /// Position on the x axis, and value with its interval.
+    /// Value on the x axis, and value on the y axis with its interval.
     pub points: Vec<(f64, Interval)>,
     /// True if a line joins the points.
     pub has_line: bool,

@@ -1,4 +1,4 @@
-//! Common code of the figures of the hot/cold paper: two panels, and write amplification over a grid.
+//! Code that the figures of the hot/cold paper share: two panels, and write amplification over a grid.
 
 use crate::Failure;
 use crate::statements::{Statements, is_falling, is_rising};
@@ -8,11 +8,11 @@ use wearwell_theory::mean_field::Structure;
 /// A panel of a figure.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// `left` or `right`.
+    /// Name: `left` or `right`.
     pub name: &'static str,
-    /// Title: the common property of its loads.
+    /// Title, which states the property that its loads have in common.
     pub title: &'static str,
-    /// Loads, from uniform writes to the hottest data.
+    /// Loads, from uniform writes to the most skewed one.
     pub loads: Vec<Load>,
 }
 
@@ -26,7 +26,7 @@ pub fn panels(left: &[f64], right: &[f64]) -> [Panel; 2] {
     ]
 }
 
-/// Returns panels with the loads that the paper's text names for figure 1.
+/// Returns panels with the loads that the text of the paper names for figure 1.
 pub fn named_panels() -> [Panel; 2] {
     panels(&[0.8, 0.2, 0.05], &[0.1, 0.5, 0.9])
 }
@@ -36,13 +36,13 @@ pub fn load_name((r, f): Load) -> String {
     format!("r = {r}, f = {f}")
 }
 
-/// Write amplification of the single frontier with `b = 32` over a panel's loads, spare factors and policies.
+/// Write amplification with a single frontier and `b = 32`, over the loads of a panel, spare factors and policies.
 pub struct Grid<'a> {
-    /// Panel with the loads.
+    /// Panel that has the loads.
     pub panel: &'a Panel,
     /// Spare factors `S_f`.
     pub spares: &'a [f64],
-    /// Policies in order of rising `d`.
+    /// Policies in ascending order of `d`.
     pub policies: &'a [Policy],
     amplifications: Vec<f64>,
 }
@@ -84,7 +84,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Tests the statements of sec. 3.3 about hotter data with the values of several panels.
+    /// Tests the statements of sec. 3.3 about more skewed loads with the values of several panels.
     pub fn check(grids: &[Grid], statements: &mut Statements) {
         let over_loads = |grid: &Grid, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
             (0..grid.panel.loads.len()).map(value).collect()

@@ -1,4 +1,4 @@
-//! Variants of GeckoFTL with less RAM than the paper's, and predictions by theory before they are run.
+//! Variants of GeckoFTL with less RAM than in the paper, and predictions of theory made before the variants run.
 
 use crate::Failure;
 use crate::gecko::mib;
@@ -11,26 +11,26 @@ use wearwell_theory::ftl::{CounterCoverage, Ftl, FtlDrive, FtlSizes, cleaning_wr
 /// Number of pages per block (section 5, "Default Configuration").
 const PAGES_PER_BLOCK: u32 = 128;
 
-/// The logarithm of the paper's number of blocks to the base 2.
+/// Base-2 logarithm of the paper's number of blocks.
 const LOG2_BLOCKS: u32 = 22;
 
-/// Number of blocks per entry of the paper's cache: 2^22 for 2^19.
+/// Number of blocks per entry of the paper's cache, which has 2^19 entries for 2^22 blocks.
 const BLOCKS_PER_ENTRY: f64 = 8.0;
 
 /// Settings of a program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks of 128 pages to the base 2; larger blocks are fewer in proportion.
+    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; larger blocks are proportionally fewer.
     log2_blocks: u32,
-    /// Other sizes, on which three of the kinds of counters are tried.
+    /// Further sizes, on which three kinds of counters are tested.
     sizes: Vec<u32>,
 }
 
 /// A variant of GeckoFTL.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Point {
-    /// Logarithm of the number of blocks of 128 pages to the base 2.
+    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages.
     pub log2_blocks: u32,
     /// Pages per block, B.
     pub pages_per_block: u32,
@@ -40,12 +40,12 @@ pub struct Point {
     pub load: f64,
     /// Number of parts of a Gecko entry, S.
     pub partitions: u32,
-    /// Entries of the mapping cache as a multiple of the paper's.
+    /// Number of entries of the mapping cache, as a multiple of the paper's number.
     pub cache: f64,
-    /// Share of the blocks whose counters are in RAM: 1 for all, 0 for none.
+    /// Share of the blocks that have counters in RAM: 1 for all, 0 for none.
     #[serde(rename = "share")]
     pub counter_share: f64,
-    /// Blocks drawn for each victim.
+    /// Number of blocks drawn for each victim.
     pub choices: u32,
     /// Duration of warm-up and measurement.
     pub run: WriteVolume,
@@ -77,7 +77,7 @@ impl Point {
         Ok(base.variants(&settings.sizes))
     }
 
-    /// Returns this point, and points that differ from it in one respect, most of them with three kinds of counters.
+    /// Returns this point, and points that differ from it in one respect. Most of these have three kinds of counters.
     fn variants(&self, sizes: &[u32]) -> Vec<Point> {
         let none = |choices| Point { counter_share: 0.0, choices, ..self.clone() };
         let sampled = |share, choices| Point { counter_share: share, choices, ..self.clone() };
@@ -97,7 +97,7 @@ impl Point {
         page_sizes
             .into_iter()
             .for_each(|page_bytes| add_with(&|point| Point { page_bytes, ..point.clone() }));
-        // A factor of 3: the 8 MiB of the paper's counters are added to the cache of 4 MiB.
+        // With the factor 3, the 8 MiB of the paper's counters are added to the cache of 4 MiB.
         [0.25, 0.5, 3.0].into_iter().for_each(|cache| add_with(&|point| Point { cache, ..point.clone() }));
         for &log2_blocks in sizes {
             add_with(&|point| Point { log2_blocks, ..point.clone() });
@@ -110,13 +110,13 @@ impl Point {
         self.counter_share > 0.0 && self.counter_share < 1.0
     }
 
-    /// True if it differs from `other` in its counters at most.
+    /// True if the point differs from `other` in nothing but its counters.
     pub fn differs_only_in_counters(&self, other: &Point) -> bool {
         let Point { counter_share: share, choices, .. } = *self;
         Point { counter_share: share, choices, ..other.clone() } == *self
     }
 
-    /// Returns a description.
+    /// Returns a description of the point.
     pub fn name(&self) -> String {
         let Point { log2_blocks, pages_per_block, page_bytes, load, partitions, cache, .. } = self;
         let counters = match self.counters() {
@@ -131,7 +131,7 @@ impl Point {
         )
     }
 
-    /// The first columns of a table of points.
+    /// First columns of a table of points.
     pub const COLUMNS: [&str; 8] = [
         "log2_blocks",
         "pages_per_block",
@@ -143,7 +143,7 @@ impl Point {
         "choices",
     ];
 
-    /// Returns the fields for these columns.
+    /// Returns the fields of the point for these columns.
     pub fn fields(&self) -> Vec<String> {
         let Point {
             log2_blocks,
@@ -200,7 +200,7 @@ impl Point {
     ///
     /// # Errors
     ///
-    /// As for [`paged::run_on`].
+    /// The errors of [`paged::run_on`].
     pub fn measure(&self) -> Result<Measurement, Failure> {
         paged::run_on(&self.settings()?, (self.blocks(self.log2_blocks), self.pages_per_block), self.run)
     }
@@ -230,13 +230,13 @@ impl Point {
 /// Predictions by theory for a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
-    /// RAM on 2 TiB, MiB: total, and without the mapping cache.
+    /// RAM on 2 TiB in MiB: the total, and the part without the mapping cache.
     pub ram_mib: [f64; 2],
-    /// Savings relative to LazyFTL without its cache, per cent.
+    /// Savings relative to LazyFTL without its cache, in per cent.
     pub saved_percent: f64,
-    /// Write amplification by the user's pages, the translation table, reports to Gecko, and queries.
+    /// Write amplification caused by user pages, the translation table, reports to Gecko, and queries.
     pub costs: [f64; 4],
-    /// Total write amplification, on the simulated drive and on 2 TiB.
+    /// Total write amplification on the simulated drive, and on 2 TiB.
     pub total: [f64; 2],
 }
 
@@ -265,12 +265,13 @@ pub fn predict(point: &Point) -> Result<Prediction, Failure> {
     })
 }
 
-/// Returns write amplification by part.
+/// Returns the write amplification of each part.
 ///
 /// - *User pages*: each page that is moved is also read.
 /// - *Translation table*: each written page leaves a dirty entry. It is evicted after as many writes as the cache has
 ///   entries, together with the other dirty entries of its translation page, `C / pages` on average.
-/// - *Reports*: a flush of the buffer writes `L / 2 + 1` pages on average, like the carries of a binary counter.
+/// - *Reports*: a flush of the buffer writes `L / 2 + 1` pages on average, in the same way as carries in a binary
+///   counter.
 /// - *Queries*: on average, half of the possible runs have a page that must be read.
 fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     let sizes = drive.sizes();
@@ -292,11 +293,12 @@ fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     ])
 }
 
-/// Model of cleaning with a sample of the counters, for blocks so large that blocks of equal age have equally many valid pages.
+/// Model of cleaning with a sample of the counters, for blocks so large that blocks of the same age have the same
+/// number of valid pages.
 ///
 /// The unit of time is one write per logical page on average: `exp(-t)` of a block's pages are valid at age `t`, and
-/// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block is
-/// remembered when it is drawn. It is cleaned a time `w` after that age, or when it is first drawn, if that is later.
+/// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block that
+/// is drawn is remembered. It is cleaned at a time `w` after that age, or when it is first drawn if that is later.
 /// The number of blocks that can be remembered determines `w`.
 struct SampledCountersModel {
     load: f64,
@@ -309,10 +311,11 @@ impl SampledCountersModel {
         SampledCountersModel { load, counter_share: share, choices }
     }
 
-    /// Returns the write amplification, and the number of queries of the store per victim: queries for drawn blocks
-    /// that are not remembered, and for victims that were remembered.
+    /// Returns the write amplification, and the number of queries of the validity store per victim. Queries are
+    /// needed for drawn blocks that are not remembered, and for victims that were remembered.
     fn solve(&self) -> (f64, f64) {
-        // With rising write amplification, the valid share rises more slowly than its limit, so a bisection finds the solution.
+        // With increasing write amplification, the valid share increases more slowly than its limit, so a bisection
+        // finds the solution.
         let (mut low, mut high) = (1.0, 1e3);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
@@ -333,8 +336,8 @@ impl SampledCountersModel {
         ((-least_age).exp() * (1.0 - late_share / (drawn + 1.0)), late_share)
     }
 
-    /// Returns the time between the earliest remembering and the earliest cleaning of a block, from the number of
-    /// blocks remembered in between.
+    /// Returns the time between the earliest age at which a block is remembered and the earliest at which it is
+    /// cleaned, from the number of blocks remembered in between.
     fn wait(&self, rate: f64, drawn: f64) -> f64 {
         let remembered = |wait: f64| rate * (wait + (-drawn * wait).exp_m1() / drawn);
         let (mut low, mut high) = (0.0, 1.0 / rate);
@@ -352,14 +355,14 @@ mod tests {
 
     #[test]
     fn sampled_counters_lie_between_no_counters_and_all_counters() {
-        // All counters, with large blocks: 1 - 1/A = exp(-1 / (R A)), 1.87 at R = 0.7.
+        // With all counters and large blocks, 1 - 1/A = exp(-1 / (R A)), which gives 1.87 at R = 0.7.
         let (all, _) = SampledCountersModel::new(0.7, 0.9, 100.0).solve();
         assert!((all - 1.87).abs() < 0.01, "{all}");
         let amplification =
             |share: f64, choices: f64| SampledCountersModel::new(0.7, share, choices).solve().0;
         let (few, some, many) = (amplification(1e-9, 4.0), amplification(0.05, 4.0), amplification(0.2, 4.0));
         assert!(all < many && many < some && some < few, "{all} {many} {some} {few}");
-        // Without counters: the victim is in the oldest quarter of the blocks drawn.
+        // Without counters, the victim is in the oldest quarter of the blocks drawn.
         let rate = 0.7 * few;
         let expected = (-0.75 / rate).exp() * 4.0 * rate / (4.0 * rate + 1.0);
         assert!((expected - (1.0 - 1.0 / few)).abs() < 1e-6, "{expected} {few}");

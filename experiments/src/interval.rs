@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// A mean with the half-width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The mean.
+    /// Mean value.
     pub mean: f64,
     /// Half-width; infinite with fewer than two values.
     pub half_width: f64,
@@ -39,7 +39,8 @@ impl Interval {
     }
 }
 
-/// Returns the share of the distance from `worst` to `best` that `found` closes, %; 0 if there is no distance.
+/// Returns the percentage of the distance from `worst` to `best` by which `found` is better than `worst`; 0 if there
+/// is no distance.
 pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
     if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }
@@ -57,7 +58,7 @@ mod tests {
     fn interval_of_three_values_matches_textbook() {
         let interval = Interval::from_values(&[1.0, 2.0, 3.0]);
         assert_eq!(interval.mean, 2.0);
-        // t(0.975, 2) = 4.3027, over the square root of 3.
+        // The half-width is t(0.975, 2) = 4.3027, divided by the square root of 3.
         assert!((interval.half_width - 2.4841).abs() < 1e-4);
         assert!(Interval::from_values(&[1.0]).half_width.is_infinite());
         assert_eq!(interval.numbers(2), ["2.00", "2.48"]);

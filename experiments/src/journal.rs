@@ -14,10 +14,11 @@ pub type Journal = journal::Journal<StoredPoint>;
 pub struct StoredPoint {
     /// Identity of the point: everything that its result depends on.
     point: String,
-    /// Build of the program that computed the result. Results of other builds are kept, but not used, because they may differ.
+    /// Build of the program that computed the result. Results of other builds are kept but not used, because they may
+    /// differ.
     #[serde(rename = "by")]
     build: String,
-    /// Result.
+    /// Result of the point.
     #[serde(rename = "found")]
     value: Value,
     /// Core seconds of the calculation; 0 in lines without a value.
@@ -25,11 +26,11 @@ pub struct StoredPoint {
     core_seconds: f64,
 }
 
-/// Answer of a point.
+/// Result of a point, with its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointResult {
-    /// Result.
+    /// Result of the point.
     #[serde(rename = "found")]
     pub value: Value,
     /// Core seconds of the calculation.
@@ -37,7 +38,7 @@ pub struct PointResult {
 }
 
 impl StoredPoint {
-    /// Returns the answer of this build for a point.
+    /// Returns the result of a point computed by this build.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A modelled layer on a drive, both new, with an interface for single page writes.
+//! Model of a layer on a drive, both new at the start, with an interface for writes of single pages.
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -53,7 +53,7 @@ impl LayerModel {
         flush_every: Option<u64>,
     ) -> Result<(), Failure> {
         let layer = &mut self.0.targets[0].layer;
-        // With 4 logs of F2FS, the first is that of directories; other layers treat all hints alike.
+        // With 4 logs, the first log of F2FS is for directories; other layers treat all hints alike.
         let hint = 1;
         for (number, page) in (1..).zip(pages) {
             layer.write(&[Lpn(page)], no_data(1), hint)?;
@@ -64,7 +64,7 @@ impl LayerModel {
         Ok(())
     }
 
-    /// Returns the total writes so far.
+    /// Returns the number of writes so far.
     pub fn write_counts(&self) -> WriteCounts {
         let reports = self.0.describe();
         let counters = &reports.layers[0].counters;

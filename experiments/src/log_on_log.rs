@@ -1,4 +1,4 @@
-//! Common code of the experiments on stacked logs: a log on an FTL, and the figures of its run.
+//! Code that the experiments on stacked logs share: a log on an FTL, and the figures of its run.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use wearwell_stack::{LayerResult, RunResult, Scenario};
 
-/// KiB of a page.
+/// Page size in KiB.
 pub const PAGE_KIB: u32 = 4;
 
 /// Numbers that the paper does not give.
@@ -16,7 +16,7 @@ pub const PAGE_KIB: u32 = 4;
 pub struct AssumedValues {
     /// Zipf exponent of the synthetic substitute for TPC-E.
     exponent: f64,
-    /// Pages of a request.
+    /// Number of pages per request.
     request_pages: u32,
     /// Capacity of the FTL in MiB.
     ftl_mib: u32,
@@ -50,7 +50,7 @@ impl Default for AssumedValues {
     }
 }
 
-/// Assumed numbers for loads other than the paper's.
+/// Assumed numbers for loads that are not in the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SkewedLoad {
     /// Zipf exponent.
@@ -70,13 +70,13 @@ impl SkewedLoad {
         Ok(SkewedLoad { exponent: value_of("zipf")?, warm_up: value_of("warm-up")? })
     }
 
-    /// Returns a workload with the exponent in place of `ZIPF`.
+    /// Returns the workload `toml` with the exponent in place of `ZIPF`.
     pub fn workload(&self, toml: &str) -> String {
         toml.replace("ZIPF", &format!("{:?}", self.exponent))
     }
 }
 
-/// Largest block of the FTL in any experiment, MiB.
+/// Largest block size of the FTL in any experiment, in MiB.
 const LARGEST_BLOCK_MIB: u32 = 4;
 
 /// Workload of a stack.
@@ -88,13 +88,13 @@ pub enum Load {
     Uniform,
     /// A replayed trace.
     Trace {
-        /// Name for tables.
+        /// Name of the load for tables.
         name: &'static str,
         /// File of the trace.
         path: PathBuf,
         /// Format of the trace.
         format: &'static str,
-        /// MiB that it accesses; the upper log has this capacity or a little more.
+        /// Number of MiB that the trace accesses; the upper log has this capacity or slightly more.
         touched_mib: u32,
     },
 }
@@ -126,7 +126,7 @@ impl Load {
     }
 }
 
-/// Returns the traces that are in the session's folder of traces; none if there is no such folder.
+/// Returns the traces that are in the session's folder of traces; none without such a folder.
 pub fn traces(session: &Session) -> Vec<Load> {
     let Some(folder) = session.traces() else { return Vec::new() };
     let entries = [
@@ -147,25 +147,25 @@ pub struct Setting {
     pub upper_kib: u32,
     /// Block size of the FTL.
     pub lower_kib: u32,
-    /// Reserve of the log as a share of the capacity of the FTL.
+    /// Reserve of the log, as a share of the capacity of the FTL.
     pub upper_spare: f64,
-    /// Reserve of the FTL as a share of the flash.
+    /// Reserve of the FTL, as a share of the flash.
     pub lower_spare: f64,
     /// TRIM setting of the log, in TOML.
     pub trim: String,
     /// Placements of the log and the FTL, in TOML.
     pub placements: [String; 2],
-    /// Number of erased segments at which the log starts to clean, and of blocks at which the FTL does; the engine's
-    /// defaults unless given.
+    /// Number of erased segments at which the log starts to clean, and of erased blocks at which the FTL does; the
+    /// engine's defaults unless given.
     pub low_watermarks: [Option<u32>; 2],
-    /// Workload.
+    /// Load of the stack.
     pub load: Load,
-    /// Assumed numbers.
+    /// Assumed values.
     pub assumed: AssumedValues,
 }
 
 impl Setting {
-    /// Returns a setting with equal segments on the assumed FTL.
+    /// Returns a setting with equal segment and block sizes on the assumed FTL.
     pub fn new(assumed: AssumedValues) -> Self {
         Setting {
             upper_kib: 256,
@@ -180,8 +180,8 @@ impl Setting {
         }
     }
 
-    /// Returns MiB of flash under a trace: whole blocks of any size here, with which the capacity of the log is 2 %
-    /// above the extent of the trace.
+    /// Returns the MiB of flash under a trace. They are whole blocks for any block size in the experiments, and the
+    /// capacity of the log is 2 % above the extent of the trace.
     fn flash_mib(&self) -> Option<u32> {
         let Load::Trace { touched_mib, .. } = self.load else { return None };
         let capacity = (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() + 4.0;
@@ -194,7 +194,7 @@ impl Setting {
         self.flash_mib().map_or(self.assumed.ftl_mib, capacity)
     }
 
-    /// Returns the scenario, `length` times as long as the rule.
+    /// Returns the scenario; its run is `length` times as long as the rule says.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
         let (warm_up, measured) = (6.0 * self.assumed.warm_up * length, 3.0 * length);
         let watermark_toml = |low: u32| format!("free_blocks_low = {low}");
@@ -232,7 +232,7 @@ impl Setting {
     }
 }
 
-/// Figures of one run. Copied pages are per host page.
+/// Figures of one run. Numbers of copied pages are per host page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Total combined write amplification.
@@ -243,21 +243,21 @@ pub struct Outcome {
     pub lower: f64,
     /// Number of blocks of the FTL that lose pages to one trimmed range.
     pub scatter: Option<f64>,
-    /// Share of the FTL's incoming pages that follow the page before.
+    /// Share of the FTL's incoming pages that directly follow the previous page.
     pub sequential: f64,
-    /// Share of sequential pages, with eight streams distinguished.
+    /// Share of sequential pages if eight streams are distinguished.
     pub stream_sequential: f64,
-    /// Mean length of runs of incoming pages, in pages.
+    /// Mean length in pages of sequential runs of incoming pages.
     pub run_pages: f64,
-    /// Pages copied by the FTL that it had already copied before.
+    /// Number of pages copied by the FTL that it had already copied before.
     pub moved_again: f64,
-    /// Pages copied by the log after the FTL had copied them.
+    /// Number of pages copied by the log after the FTL had copied them.
     pub moved_by_both: f64,
-    /// Pages copied by the FTL.
+    /// Number of pages copied by the FTL.
     pub lower_copies: f64,
-    /// Pages that left their stream on either layer.
+    /// Number of pages that left their stream on either layer.
     pub spilled: f64,
-    /// Trimmed pages that were rewritten before the TRIM or not aligned, as a share of all pages to be trimmed.
+    /// Trimmed pages that were rewritten before the TRIM, or were not aligned, as a share of all pages to trim.
     #[serde(rename = "trims_lost")]
     pub lost_trim_share: f64,
 }

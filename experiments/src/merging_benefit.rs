@@ -1,5 +1,5 @@
-//! Benefit of merging by cleaning, by theory and by simulation: random drives with requests of one page, and the
-//! synthetic FIU traces, which have longer requests.
+//! Benefit of merging equal pages during cleaning, by theory and by simulation. The cases are random drives with
+//! requests of one page, and the synthetic FIU traces, which have longer requests.
 
 use crate::Failure;
 use crate::cagc::{
@@ -28,13 +28,14 @@ const PAGES_PER_BLOCK: u32 = 64;
 /// Number of erased blocks at which cleaning starts if no share is given.
 const MIN_ERASED_BLOCKS: f64 = 4.0;
 
-/// Least share of spare space in addition to the erased blocks.
+/// Minimum share of spare space in addition to the erased blocks.
 const MIN_SPARE_SHARE: f64 = 0.04;
 
-/// Drive writes of warm-up and of measurement.
+/// Drive writes of warm-up, and of measurement.
 const DRIVE_WRITES: f64 = 10.0;
 
-/// Shares in use for the synthetic traces, each with the share of blocks at which cleaning starts.
+/// Shares of the space in use for the synthetic traces, each with the share of erased blocks at which cleaning
+/// starts.
 pub const SETUPS: [(f64, f64); 9] = [
     (0.6, 0.0),
     (0.7, 0.0),
@@ -47,7 +48,7 @@ pub const SETUPS: [(f64, f64); 9] = [
     (0.84, WATERMARK),
 ];
 
-/// A drive with its load and contents.
+/// A drive with its load and page content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// Name of the point.
@@ -57,13 +58,13 @@ pub struct Point {
     /// Share of the user space in use.
     #[serde(rename = "used")]
     pub used_share: f64,
-    /// Share of the blocks at which cleaning starts; 0 means four blocks.
+    /// Share of erased blocks at which cleaning starts; 0 means four blocks.
     pub watermark: f64,
-    /// `(r, f)`.
+    /// Hot shares of the writes and of the space, `(r, f)`.
     pub load: (f64, f64),
     /// Contents of written pages.
     pub content: ContentConfig,
-    /// Blocks drawn for a victim; greedy unless given.
+    /// Number of blocks drawn for a victim; greedy selection unless given.
     pub choices: Option<u32>,
 }
 
@@ -77,18 +78,18 @@ pub struct Prediction {
     pub none_separate: f64,
     /// Write amplification with CAGC.
     pub cagc: f64,
-    /// Write amplification without CAGC, but with the space that it frees.
+    /// Write amplification without CAGC on a drive that has the space which CAGC frees.
     #[serde(rename = "twin")]
     pub equal_space: f64,
-    /// Like `twin`, with moved pages in separate blocks, and with as many hot pages as without merging.
+    /// Value of `equal_space` with moved pages in separate blocks, and with as many hot pages as without merging.
     #[serde(rename = "twin_apart")]
     pub equal_space_separate: f64,
-    /// Logical pages per stored page.
+    /// Number of logical pages per stored page.
     pub sharing: f64,
 }
 
 impl Prediction {
-    /// Returns the erases that CAGC saves, per cent.
+    /// Returns the share of the erases that CAGC saves, in per cent.
     pub fn saved_erases_percent(&self) -> f64 {
         100.0 * (1.0 - self.cagc / self.none)
     }
@@ -131,7 +132,7 @@ pub fn random_points() -> Vec<Point> {
     (0..RANDOM_POINTS).map(point).collect()
 }
 
-/// Returns the synthetic traces in every reading.
+/// Returns the synthetic traces under every interpretation of the paper.
 pub fn trace_points() -> Vec<Point> {
     let points_of = |(used, watermark): (f64, f64)| {
         TRACES.map(|(trace, _)| {
@@ -160,14 +161,14 @@ impl Point {
         f64::from(BLOCKS * PAGES_PER_BLOCK) * self.used_share / (1.0 + OVER_PROVISIONING)
     }
 
-    /// Returns the spare factor without the blocks that are kept erased.
+    /// Returns the spare factor that remains without the blocks that are kept erased.
     fn spare_factor(&self) -> f64 {
         let erased = (self.watermark * f64::from(BLOCKS)).round().max(MIN_ERASED_BLOCKS);
         1.0 - self.logical_pages() / ((f64::from(BLOCKS) - erased) * f64::from(PAGES_PER_BLOCK))
     }
 
-    /// Returns the predictions. Requests of several pages are approximated by smaller blocks, divided by the mean
-    /// number of pages of a request; this is inexact, because a request is not invalidated as a whole.
+    /// Returns the predictions. Requests of several pages are approximated by blocks that are smaller by the mean
+    /// number of pages of a request. This is inexact, because a request is not invalidated as a whole.
     ///
     /// # Errors
     ///
@@ -183,7 +184,7 @@ impl Point {
             self.predict_for_block_size(pages.floor() as u32)?,
             self.predict_for_block_size(pages.floor() as u32 + 1)?,
         );
-        // Amplification is linear in the inverse of the block size.
+        // Amplification is interpolated linearly in the inverse of the block size.
         let inverse = |pages: f64| 1.0 / pages;
         let part = (inverse(pages) - inverse(pages.floor()))
             / (inverse(pages.floor() + 1.0) - inverse(pages.floor()));
@@ -243,8 +244,8 @@ impl Point {
         })
     }
 
-    /// Returns the drive under a scheme, in TOML; with `keeps_watermark`, cleaning continues until more blocks than the
-    /// watermark are erased.
+    /// Returns the drive with a scheme, in TOML. With `keeps_watermark`, cleaning continues until more blocks are
+    /// erased than the watermark.
     pub fn toml(
         &self,
         assumed: &AssumedValues,
@@ -306,14 +307,14 @@ impl Point {
     }
 }
 
-/// Predicted schemes.
+/// Schemes for which there are predictions.
 pub const SCHEMES: [Scheme; 2] = [NONE, CAGC];
 
 /// Returns the predictions of all points.
 ///
 /// # Errors
 ///
-/// As for [`Point::predict`].
+/// The errors of [`Point::predict`].
 pub fn predict_all(session: &Session, points: &[Point]) -> Result<Vec<Prediction>, Failure> {
     session.compute_each("equal pages", points, Point::predict)
 }

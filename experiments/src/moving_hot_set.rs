@@ -1,5 +1,5 @@
-//! A hot set that moves: grid for the question of the best number of choices, mean-field prediction of each point, and
-//! scenario for its simulation.
+//! Moving hot set: the grid for the question of the best number of choices, the mean-field prediction of each point,
+//! and the scenario for its simulation.
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -11,33 +11,34 @@ use wearwell_theory::mean_field::{InitialState, MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive};
 
-/// `(r, f)`: shares of the writes and of the space that are hot.
+/// Shares of the writes and of the space that are hot, `(r, f)`.
 pub const LOADS: [(f64, f64); 3] = [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05)];
 
-/// Pages of a block.
+/// Number of pages per block.
 const PAGES_PER_BLOCK: u32 = 32;
 
-/// Drive writes before the measurement, and during it: as long as the longest period, so that whole periods are measured.
+/// Drive writes before the measurement, and during it. They are as long as the longest period, so that whole periods
+/// are measured.
 const DRIVE_WRITES: f64 = 20.0;
 
-/// Points of the path within the measured drive writes.
+/// Number of points of the path within the measured drive writes.
 const POINTS: usize = 20;
 
 /// Drives, periods and numbers of choices of the grid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Runs of each scenario.
+    /// Number of runs of each scenario.
     pub runs: u64,
-    /// Warm-up and measurement as a multiple of the rule, which is twenty drive writes each.
+    /// Length of warm-up and measurement, as a multiple of the rule, which is twenty drive writes for each.
     pub length: f64,
     /// Spare factors.
     pub spare_factors: Vec<f64>,
-    /// Drive writes from one move of the hot set to the next.
+    /// Drive writes between two moves of the hot set.
     pub periods: Vec<f64>,
     /// Numbers of choices.
     pub choices: Vec<u32>,
-    /// Blocks of the simulated drives.
+    /// Number of blocks of the simulated drives.
     pub blocks: u32,
 }
 
@@ -50,7 +51,7 @@ pub struct MovingDrive {
     pub hot_writes: f64,
     /// Share of the space that is hot.
     pub hot_space: f64,
-    /// Drive writes from one move to the next.
+    /// Drive writes between two moves.
     pub period: f64,
 }
 
@@ -69,13 +70,13 @@ impl Settings {
 }
 
 impl MovingDrive {
-    /// Returns the first fields of its rows.
+    /// Returns the first fields of the drive's rows.
     pub fn fields(&self) -> Vec<String> {
         let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
         vec![format!("{spare_factor}"), format!("{hot_writes}"), format!("{hot_space}"), format!("{period}")]
     }
 
-    /// Returns its name as a case of a statement.
+    /// Returns the name of the drive as a case of a statement.
     pub fn name(&self) -> String {
         let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
         format!("S_f = {spare_factor}; r = {hot_writes}; f = {hot_space}; every {period}")
@@ -97,7 +98,8 @@ impl MovingDrive {
         Ok(measured.sum::<f64>() / POINTS as f64)
     }
 
-    /// Returns the scenario of the drive with this victim policy, in TOML: the hot set moves around the space in steps of its own size.
+    /// Returns the scenario of the drive with this victim policy, in TOML. The hot set moves around the space in
+    /// steps of its size.
     ///
     /// # Errors
     ///
@@ -155,7 +157,7 @@ struct PredictionPoint {
 ///
 /// # Errors
 ///
-/// As for [`MovingDrive::mean_field_amplification`].
+/// The errors of [`MovingDrive::mean_field_amplification`].
 pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, Failure> {
     let length = settings.length;
     let drives = settings.drives();
@@ -171,12 +173,12 @@ pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, 
     Ok(found.chunks(settings.choices.len()).map(<[f64]>::to_vec).collect())
 }
 
-/// Returns the index of the least value.
+/// Returns the index of the smallest value.
 pub fn index_of_least(values: &[f64]) -> usize {
     (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
-/// Returns the excess of `value` over the least of `all`, per cent.
+/// Returns by how many per cent `value` exceeds the smallest of `all`.
 pub fn regret_percent(value: f64, all: &[f64]) -> f64 {
     100.0 * (value / all[index_of_least(all)] - 1.0)
 }

@@ -21,8 +21,8 @@ BLOCK = 4096
 # Errors after a kill in the middle of a call: the connection is lost, which the kernel reports in several ways.
 DISCONNECT_ERRORS = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF, errno.EROFS}
 
-# Options of the mount, and whether writes count only after a sync: if the kernel buffers writes, others do not
-# survive.
+# Options of the mount, and whether writes count only after a sync: if the kernel buffers writes, unsynced writes do
+# not survive.
 MODES = {
     "cached": ("allow_other", False),
     "direct": ("allow_other,direct_io", False),

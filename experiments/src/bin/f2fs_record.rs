@@ -17,7 +17,8 @@ Needs the packages user-mode-linux, f2fs-tools, fio, busybox and kmod.";
 fn record_case(case: &Case, memory: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(memory)?;
-    // Not in the usual folder for memory, over which the guest mounts another file system.
+    // The scratch folder must not be in the usual folder for memory, because the guest mounts another file system
+    // there.
     let scratch = folder(&std::env::temp_dir())?;
     let (info, requests) = record(case, memory.path(), scratch.path())?;
     eprintln!("{}: {} MiB, {:.4}", case.name(), info.written_bytes >> 20, info.write_amplification());

@@ -31,14 +31,14 @@ struct Settings {
     workloads: Vec<String>,
     utilisations: Vec<f64>,
     disk_mib: u64,
-    /// Size of the page cache: a sixth of the disk, as 4 GB beside 24 GB in the paper.
+    /// Size of the page cache: a sixth of the disk, like the 4 GB of memory and 24 GB of disk in the paper.
     cache_mib: u64,
-    /// Bytes that the main phase writes.
+    /// Number of bytes that the main phase writes.
     written_mib: u64,
     /// Time limit of a run.
     limit_seconds: u32,
     seed: u64,
-    /// Folder for the disk's content, on a tmpfs.
+    /// Folder on a tmpfs for the content of the disk.
     memory: PathBuf,
     /// Folder in which each recording is stored.
     recordings_folder: Option<PathBuf>,
@@ -113,7 +113,7 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
 }
 
 /// Returns the bytes that the main phase of a workload writes. PostMark's files are so small that file systems send
-/// some five times as much to the disk.
+/// about five times this number of bytes to the disk.
 fn main_bytes(settings: &Settings, workload: &str) -> u64 {
     let share = if workload == "postmark" { 4 } else { 1 };
     (settings.written_mib << 20) / share
@@ -123,7 +123,8 @@ fn main_bytes(settings: &Settings, workload: &str) -> u64 {
 fn record(settings: &Settings, setting: &Setting, log_path: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(&settings.memory)?;
-    // Not in the usual folder for memory, over which a guest mounts another file system.
+    // The scratch folder must not be in the usual folder for memory, because a guest mounts another file system
+    // there.
     let scratch = folder(&std::env::temp_dir())?;
     let logs = Arc::new(NilfsLogs::default());
     let observer = Arc::clone(&logs);
@@ -166,7 +167,7 @@ fn all_settings(settings: &Settings) -> Vec<Setting> {
     all
 }
 
-/// Returns the recording stored in `folder`, after making it if it is missing.
+/// Returns the recording that is stored in `folder`; records it if it is missing.
 fn read_or_record(settings: &Settings, setting: &Setting, folder: &Path) -> Result<Recording, Failure> {
     let name = setting.name();
     let [trace, table] = paths(folder, &name);

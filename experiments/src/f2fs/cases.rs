@@ -1,6 +1,6 @@
 //! Cases to record: the loads of Yang et al. (2014), Figure 2 and Table 1, with 2, 4 and 6 logs.
 
-/// Bytes that the loads of Figure 2 write: a sixty-fourth of the paper's 8 GiB.
+/// Number of bytes that the loads of Figure 2 write: one sixty-fourth of the paper's 8 GiB.
 pub const FILE_BYTES: u64 = 128 << 20;
 
 /// Size of the file that is synced after each write.
@@ -9,13 +9,13 @@ pub const SYNCED_BYTES: u64 = 8 << 20;
 /// Size of the file that is overwritten at random: three quarters of the capacity of F2FS.
 pub const AGED_BYTES: u64 = 650 << 20;
 
-/// Bytes of overwrites: fio writes each page twice, once in each pass.
+/// Number of overwritten bytes: fio writes each page twice, once in each pass.
 pub const OVERWRITTEN_BYTES: u64 = 2 * AGED_BYTES;
 
 /// Numbers of logs.
 pub const LOGS: [u8; 3] = [2, 4, 6];
 
-/// Part of the experiment that a recording belongs to.
+/// Part of the experiment to which a recording belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CasePart {
     /// The eight loads of Figure 2 on a new file system.
@@ -26,20 +26,20 @@ pub enum CasePart {
     Aged,
 }
 
-/// A recording to be made.
+/// A recording to make.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Part of the experiment.
     pub part: CasePart,
     /// Description of the load.
     pub load: String,
-    /// Mount option `active_logs`.
+    /// Value of the mount option `active_logs`.
     pub logs: u8,
     /// Seed of fio's random offsets.
     pub seed: u64,
-    /// Options of fio.
+    /// Options of fio, which define the load.
     fio: String,
-    /// Options of the mount.
+    /// Additional mount options.
     mount: &'static str,
 }
 
@@ -52,23 +52,23 @@ impl Case {
         cases
     }
 
-    /// Returns load, logs and seed as one word.
+    /// Returns the load, the logs and the seed as one name.
     pub fn name(&self) -> String {
         format!("{}, {} logs, seed {}", self.load, self.logs, self.seed)
     }
 
-    /// Returns the size of the disk, bytes.
+    /// Returns the size of the disk in bytes.
     pub fn disk_bytes(&self) -> u64 {
         if self.part == CasePart::Aged { 1 << 30 } else { 512 << 20 }
     }
 
-    /// Returns the guest's memory: twice the bytes of Figure 2's loads, so that the write-back limit of a tenth of
-    /// memory is reached during the load.
+    /// Returns the memory of the guest: twice the bytes of Figure 2's loads, so that the write-back limit, a tenth of
+    /// the memory, is reached during the load.
     pub fn memory_bytes(&self) -> u64 {
         if self.part == CasePart::Aged { 512 << 20 } else { 256 << 20 }
     }
 
-    /// Returns the bytes that the load writes in its measured part.
+    /// Returns the number of bytes that the load writes in its measured part.
     pub fn load_bytes(&self) -> u64 {
         match self.part {
             CasePart::Figure2 => FILE_BYTES,
@@ -77,11 +77,12 @@ impl Case {
         }
     }
 
-    /// Returns the guest's script; it prints `set_up` at the start of the measured part.
+    /// Returns the script of the guest, which prints `set_up` at the start of the measured part.
     pub fn script(&self, set_up: &str) -> String {
         let Case { logs, mount, seed, fio, .. } = self;
         let job = "fio --filename=/mnt/fs/file --ioengine=psync --fallocate=none --output-format=terse";
-        // Write-back begins after 8 MiB: most overwritten data reaches the disk soon, as with the paper's direct I/O.
+        // Write-back begins after 8 MiB, so that most overwritten data reaches the disk soon, as with the paper's
+        // direct I/O.
         let (before, fill) = match self.part {
             CasePart::Aged => (
                 "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 8388608 > /proc/sys/vm/dirty_background_bytes\n",
@@ -105,7 +106,8 @@ fn figure_2() -> Vec<Case> {
     for size in ["1k", "4k"] {
         for (direct, mode) in ["buffered", "direct"].into_iter().enumerate() {
             for (order, rw) in [("sequential", "write"), ("random", "randwrite")] {
-                // Some pages are written back before all of their quarters are complete, depending on the speed.
+                // Some pages are written back before all of their quarters are complete; the number of such pages
+                // depends on the speed.
                 let seeds = if size == "1k" && rw == "randwrite" { 3 } else { 1 };
                 let keys = LOGS.into_iter().flat_map(|logs| (1..=seeds).map(move |seed| (logs, seed)));
                 cases.extend(keys.map(|(logs, seed)| Case {
@@ -139,8 +141,8 @@ fn synced() -> Vec<Case> {
 
 /// Returns the cases with an aged file system. Current F2FS overwrites in place under direct I/O, for any number of
 /// logs, unless it is mounted with `mode=lfs`; and with direct I/O and `mode=lfs`, Linux 6.1 does not survive
-/// foreground cleaning. The paper's kernel sent direct writes through the page cache to a new place at once. Buffered
-/// writes with `mode=lfs` are closest to that.
+/// foreground cleaning. The paper's kernel sent direct writes through the page cache to a new place immediately.
+/// Buffered writes with `mode=lfs` are closest to this behaviour.
 fn aged() -> Vec<Case> {
     let kinds = [
         ("overwrites logged", ",mode=lfs", "", 1..=3),

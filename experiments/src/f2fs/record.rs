@@ -12,12 +12,12 @@ use wearwell_trace::{Op, RequestBatch};
 /// Time limit of a guest, seconds.
 const LIMIT_SECONDS: u32 = 900;
 
-/// Makes the recording of `case`. The disk's content is in the folder `memory`, a tmpfs, and the guest's files are in
-/// `scratch`, which must be elsewhere.
+/// Makes the recording of `case`. The content of the disk is in the folder `memory`, which is on a tmpfs. The files
+/// of the guest are in `scratch`, which must be elsewhere.
 ///
 /// # Errors
 ///
-/// As for mounting by FUSE, which requires root; a guest that does not complete its work.
+/// The errors of mounting by FUSE, which requires root; a guest that does not complete its work.
 pub fn record(
     case: &Case,
     memory: &Path,
@@ -30,12 +30,12 @@ pub fn record(
     info_from_output(case, &output.lines, &recorder.requests(), output.set_up_requests)
 }
 
-/// Extracts the figures of `case` from a guest's output and requests; the measured part begins with request `set_up`.
-/// Also returns the requests, without reads and times.
+/// Extracts the figures of `case` from the output and the requests of a guest; the measured part begins with request
+/// `set_up`. Also returns the requests, without reads and times.
 ///
 /// # Errors
 ///
-/// Returns an error if counts are missing in the output.
+/// Returns an error if counts are missing from the output.
 pub fn info_from_output(
     case: &Case,
     lines: &[String],
@@ -50,7 +50,7 @@ pub fn info_from_output(
     let moved_pages = count("moved_blocks_foreground ")? + count("moved_blocks_background ")?;
     let (all_requests, set_up) = merge_requests(requests, set_up);
     let (mut requests, mut measured_from) = (RequestBatch::default(), 0);
-    // Reads are not used, and times depend on the machine.
+    // Reads are not used, and times depend on the machine, so both are dropped.
     for at in 0..all_requests.len() {
         if at == set_up {
             measured_from = requests.len();

@@ -10,22 +10,22 @@ use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, Request, RequestBatch};
 
-/// Load of the aged file system that represents the paper's.
+/// Load of the aged file system that represents the load of the paper.
 pub const AGED: &str = "overwrites logged";
 
-/// Drives: number of 4 KiB pages per block, and whether discards are passed on.
+/// Drives, each with its number of 4 KiB pages per block, and true if it receives discards.
 pub const DRIVES: [(u32, bool); 4] = [(64, false), (512, false), (64, true), (512, true)];
 
-/// Returns the name in tables of the drive with this index in [`DRIVES`].
+/// Returns the name of the drive with this index in [`DRIVES`], for tables.
 pub fn drive_name(at: usize) -> String {
     let (pages, trims) = DRIVES[at];
     format!("blocks of {} KiB, {}", pages * 4, if trims { "discards" } else { "no discards" })
 }
 
-/// Numbers that no paper gives.
+/// Assumed numbers, which no paper gives.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AssumedValues {
-    /// Number of dirty pages in the page cache that are written together, in the order of the file.
+    /// Number of dirty pages in the page cache that are written together, sorted by their position in the file.
     dirty_pages: usize,
     /// Number of erased segments at which the model cleans.
     #[serde(rename = "cleans_at")]
@@ -52,7 +52,7 @@ pub struct Outcome {
     /// Figures of the recording.
     #[serde(rename = "known")]
     pub info: F2fsRecordingInfo,
-    /// Writes of the model under the same load, if the model supports the load.
+    /// Writes of the model under the same load; `None` if the model does not support the load.
     pub model: Option<WriteCounts>,
     /// Results of the drives, in the order of [`DRIVES`].
     pub drives: Vec<ReplayCounts>,
@@ -63,7 +63,7 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// Returns an error if the sizes do not fit.
+    /// Returns an error if the sizes do not fit together.
     pub fn replay(recording: &Recording, assumed: &AssumedValues) -> Result<Outcome, Failure> {
         let drives =
             DRIVES.map(|(pages_per_block, trims)| replay_on_drive(recording, pages_per_block, trims));
@@ -121,8 +121,8 @@ fn replay_on_drive(
     replay_on(&requests, begin, &drive)
 }
 
-/// Returns the writes of the model under the load, with checkpoints as frequent as recorded. `None` for requests of 1
-/// KiB and overwrites in place, which the model does not support.
+/// Returns the writes of the model under the load, with checkpoints at the recorded frequency. `None` for requests of
+/// 1 KiB and for overwrites in place, which the model does not support.
 fn model_writes(info: &F2fsRecordingInfo, assumed: &AssumedValues) -> Result<Option<WriteCounts>, Failure> {
     let F2fsRecordingInfo { load, logs, seed, disk_bytes, load_bytes, written_bytes, checkpoints, .. } = info;
     let synced = load.ends_with(" 4k direct synced");
@@ -144,7 +144,7 @@ fn model_writes(info: &F2fsRecordingInfo, assumed: &AssumedValues) -> Result<Opt
     Ok(Some(model.write_counts()))
 }
 
-/// Returns every page once per pass, in random order as by fio, sorted within each write-back of the page cache.
+/// Returns every page once per pass, in random order as in fio, and sorted within each write-back of the page cache.
 fn overwrites(pages: u32, seed: u64, dirty_pages: usize) -> Vec<u32> {
     let passes = OVERWRITTEN_BYTES / AGED_BYTES;
     let mut drawn: Vec<u32> =

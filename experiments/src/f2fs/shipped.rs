@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use wearwell_trace::{Op, RequestBatch};
 
-/// Name of the trace and of the table.
+/// Name of the files with the trace and the table.
 pub const NAME: &str = "f2fs";
 const TRACE: &[u8] = include_bytes!("../../recordings/f2fs.csv.xz");
 const TABLE: &str = include_str!("../../recordings/f2fs.csv");
@@ -15,27 +15,27 @@ const TABLE: &str = include_str!("../../recordings/f2fs.csv");
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct F2fsRecordingInfo {
-    /// Volume in the trace.
+    /// Volume of the recording in the trace.
     pub volume: u32,
     /// Description of the load.
     pub load: String,
-    /// Mount option `active_logs`.
+    /// Value of the mount option `active_logs`.
     pub logs: u8,
     /// Seed of the load.
     pub seed: u64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Bytes that the load wrote.
+    /// Number of bytes that the load wrote.
     pub load_bytes: u64,
-    /// Index of the first measured request, from 0.
+    /// Index of the first measured request, starting from 0.
     pub measured_from: usize,
-    /// Bytes that F2FS wrote for the load, up to the end of a sync.
+    /// Number of bytes that F2FS wrote for the load, until a final sync was complete.
     pub written_bytes: u64,
-    /// Number of these pages that cleaning moved.
+    /// Number of pages that cleaning moved, which are included in these bytes.
     pub moved_pages: u64,
-    /// Number of checkpoints among the writes.
+    /// Number of checkpoints among these writes.
     pub checkpoints: u64,
-    /// Number of requests of the recording.
+    /// Number of requests in the recording.
     pub requests: usize,
     /// Checksum of the requests.
     pub checksum: String,
@@ -45,7 +45,7 @@ pub struct F2fsRecordingInfo {
 pub type Recording = recordings::Recording<F2fsRecordingInfo>;
 
 impl F2fsRecordingInfo {
-    /// Returns the figures of a recording of `case`, before it is labelled.
+    /// Returns the figures of a recording of `case`, before its volume and checksum are set.
     pub fn new(
         case: &Case,
         moved_pages: u64,
@@ -68,7 +68,7 @@ impl F2fsRecordingInfo {
         }
     }
 
-    /// Returns the bytes that F2FS wrote for each byte that the load wrote.
+    /// Returns the number of bytes that F2FS wrote per byte that the load wrote.
     pub fn write_amplification(&self) -> f64 {
         self.written_bytes as f64 / self.load_bytes as f64
     }
@@ -92,10 +92,10 @@ impl recordings::RecordingInfo for F2fsRecordingInfo {
     }
 }
 
-/// Bytes of the disk where `mkfs.f2fs` puts both checkpoints on disks of this size.
+/// Byte range of the disk in which `mkfs.f2fs` puts both checkpoints on disks of this size.
 const CHECKPOINTS: Range<u64> = 2 << 20..6 << 20;
 
-/// Counts checkpoints by the requests that write there: pages of one checkpoint are contiguous.
+/// Counts checkpoints by the requests that write to this range: pages of one checkpoint are contiguous.
 fn checkpoints(requests: &RequestBatch, from: usize) -> u64 {
     let is_checkpoint =
         |at: &usize| requests.op[*at] == Op::Write && CHECKPOINTS.contains(&requests.offset_bytes[*at]);

@@ -1,4 +1,4 @@
-//! Simulated drives that process the requests of one disk side by side.
+//! Simulated drives that process the requests of the same disk.
 
 use crate::Failure;
 use crate::nvmfs::recorder::Media;
@@ -12,21 +12,22 @@ use wearwell_serve::Device;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Capacity beyond the size of the disk, as room for rounding to whole blocks and log blocks.
+/// Capacity beyond the size of the disk, which leaves space for rounding to whole blocks and log blocks.
 const EXTRA_BYTES: u64 = 4 << 20;
 
-/// Bytes per write while a drive is filled.
+/// Number of bytes per write while a drive is filled.
 const FILL_BYTES: usize = 1 << 20;
 
 /// A kind of drive.
 pub struct DriveKind {
-    /// Name in settings and tables.
+    /// Name of the kind in settings and tables.
     pub name: &'static str,
     /// Scenario of the drive; `CAPACITY` stands for its capacity in bytes.
     scenario: &'static str,
 }
 
-/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, like the commercial drive of the log-on-log experiments.
+/// The kinds of drives. They have pages of 4 KiB and a tenth of the flash in reserve, like the commercial drive of
+/// the log-on-log experiments.
 pub const DRIVE_KINDS: [DriveKind; 7] = [
     DriveKind {
         name: "page",
@@ -56,7 +57,8 @@ pub const DRIVE_KINDS: [DriveKind; 7] = [
         scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
                    [ftl]\ndedup = \"cagc\"\nplacement = \"references\"\nvictim = \"greedy\"\nfree_blocks_low = 8\n",
     },
-    // A host's log on zones of 2 MiB, with all of the reserve: required by a file system without zone support.
+    // This drive has the log of a host on zones of 2 MiB, and all of the reserve is for the log. A file system
+    // without zone support needs such a log.
     DriveKind {
         name: "zoned",
         scenario: "[device]\nraw_capacity = RAW\npages_per_block = 64\n\
@@ -65,7 +67,7 @@ pub const DRIVE_KINDS: [DriveKind; 7] = [
     },
 ];
 
-/// Returns the kind of this name.
+/// Returns the kind with this name.
 ///
 /// # Errors
 ///
@@ -77,23 +79,24 @@ pub fn kind(name: &str) -> Result<&'static DriveKind, Failure> {
     })
 }
 
-/// Operations of a drive; pages of 4 KiB.
+/// Operations of a drive, in pages of 4 KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriveCounts {
-    /// Pages written by the host.
+    /// Number of pages written by the host.
     pub host_pages: u64,
-    /// Pages programmed, by the cause in the lowest layer, in the order of [`Cause::ALL`].
+    /// Number of pages programmed for each cause in the lowest layer, in the order of [`Cause::ALL`].
     pub programs: [u64; 7],
-    /// Pages that a log above the lowest layer wrote for itself or moved; the lowest layer counts them as host pages.
+    /// Number of pages that a log above the lowest layer moved or wrote as metadata; the lowest layer counts these as
+    /// host pages.
     #[serde(rename = "above")]
     pub upper_log_pages: u64,
-    /// Pages that were trimmed.
+    /// Number of pages that were trimmed.
     pub trimmed_pages: u64,
-    /// Pages read on flash.
+    /// Number of pages read from flash.
     pub reads: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Pages programmed according to the flash itself.
+    /// Number of pages programmed, as counted by the flash.
     pub flash_programs: u64,
 }
 
@@ -120,22 +123,22 @@ impl DriveCounts {
         })
     }
 
-    /// Returns the pages programmed for any cause.
+    /// Returns the number of pages programmed for all causes.
     pub fn programmed(&self) -> u64 {
         self.programs.iter().sum()
     }
 
-    /// Returns the pages programmed for one cause.
+    /// Returns the number of pages programmed for one cause.
     pub fn for_cause(&self, cause: Cause) -> u64 {
         self.programs[cause as usize]
     }
 
-    /// Returns the pages programmed per host page; 1 without host pages.
+    /// Returns the number of pages programmed per host page; 1 without host pages.
     pub fn write_amplification(&self) -> f64 {
         if self.host_pages == 0 { 1.0 } else { self.programmed() as f64 / self.host_pages as f64 }
     }
 
-    /// Returns the operations since `earlier`.
+    /// Returns the numbers of operations since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &DriveCounts) -> DriveCounts {
         DriveCounts {
@@ -156,8 +159,8 @@ struct Drive {
     supports_trim: bool,
 }
 
-/// Several drives that process each request. The first drive answers reads; drives with the same TRIM support must give
-/// the same answer.
+/// Several drives that process each request. The first drive answers reads; all drives with the same TRIM support
+/// must give the same answer.
 pub struct Drives {
     state: Mutex<State>,
 }
@@ -165,11 +168,11 @@ pub struct Drives {
 struct State {
     drives: Vec<Drive>,
     scratch: Vec<u8>,
-    /// Reason of the first failed request.
+    /// Reason why the first failed request failed.
     problem: Option<String>,
 }
 
-/// Kind of a drive, and whether it receives TRIMs.
+/// Kind of a drive, and true if it receives TRIMs.
 pub type DriveSpec<'a> = (&'a str, bool);
 
 impl Drives {
@@ -181,7 +184,7 @@ impl Drives {
     pub fn new(wanted: &[DriveSpec], disk_bytes: u64) -> Result<Drives, Failure> {
         let one = |&(name, supports_trim): &DriveSpec| -> Result<Drive, Failure> {
             let capacity = disk_bytes + EXTRA_BYTES;
-            // The log on zones has a capacity of nine tenths of this size, less a segment or two.
+            // The log on zones has a capacity of nine tenths of this size, minus one or two segments.
             let raw = ((capacity as f64 / 0.9) as u64 + (16 << 20)).next_multiple_of(2 << 20);
             let text = kind(name)?
                 .scenario
@@ -203,7 +206,7 @@ impl Drives {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills the drives: writes the whole disk once, in order, each page with different contents.
+    /// Fills the drives by writing the whole disk once, in order, with different content in each page.
     ///
     /// # Errors
     ///
@@ -219,11 +222,11 @@ impl Drives {
         Ok(())
     }
 
-    /// Returns the operations of each drive so far.
+    /// Returns the numbers of operations of each drive so far.
     ///
     /// # Errors
     ///
-    /// Returns the reason of the first failed request.
+    /// Returns the reason why the first failed request failed.
     pub fn counts(&self) -> Result<Vec<DriveCounts>, Failure> {
         let row = self.lock();
         match &row.problem {
@@ -232,7 +235,7 @@ impl Drives {
         }
     }
 
-    /// Checks all counts by counting again.
+    /// Checks all counts by recounting.
     ///
     /// # Errors
     ///
@@ -243,7 +246,7 @@ impl Drives {
 }
 
 impl State {
-    /// Passes a request to each drive; records the reason of the first failure.
+    /// Sends a request to each drive; records the reason of the first failure.
     fn for_each<E: std::fmt::Display>(
         &mut self,
         operation: &str,
@@ -301,7 +304,7 @@ mod tests {
 
     const DISK: u64 = 48 << 20;
 
-    /// Has room for the blocks of 2 MiB that logs keep erased.
+    /// This disk has space for the blocks of 2 MiB that logs keep erased.
     const LARGER_DISK: u64 = 128 << 20;
 
     #[test]

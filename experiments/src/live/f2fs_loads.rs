@@ -1,4 +1,4 @@
-//! The F2FS loads of the log-on-log paper on live drives, in the same form as recorded.
+//! The F2FS loads of the log-on-log paper on live drives, in the same form as in the recordings.
 
 use crate::Failure;
 use crate::f2fs::cases::Case;
@@ -22,9 +22,9 @@ pub struct LiveResult {
     /// Figures of the requests of F2FS.
     #[serde(rename = "known")]
     pub info: F2fsRecordingInfo,
-    /// Results of the drives, in the order of [`DRIVES`].
+    /// Counts of the drives, in the order of [`DRIVES`].
     pub drives: Vec<DriveCounts>,
-    /// Messages of the file system's checker: empty if it found no errors.
+    /// Messages of the file system's checker: empty if it found no error.
     pub check: String,
 }
 
@@ -33,7 +33,7 @@ impl LiveResult {
     ///
     /// # Errors
     ///
-    /// As for mounting; a guest that does not complete its work; drives whose counts do not add up.
+    /// The errors of mounting; a guest that does not complete its work; drives whose counts do not agree.
     pub fn measure(case: &Case) -> Result<LiveResult, Failure> {
         let _lock = MEASUREMENT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let system = file_systems::find(&format!("f2fs_{}", case.logs))?;

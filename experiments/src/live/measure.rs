@@ -1,4 +1,4 @@
-//! Measurement of one case, from new drives to the check at the end.
+//! Measurement of one case, from new drives to the final check.
 
 use crate::Failure;
 use crate::live::cases::{Case, DiskRequests, Measurement, Outcome};
@@ -18,19 +18,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::{Op, RequestBatch};
 
-/// Lock for one measurement at a time: concurrent ones would use its loop devices and its guest's processor.
+/// Lock that allows one measurement at a time: a concurrent one would use its loop devices and the processor of its
+/// guest.
 pub(super) static MEASUREMENT_LOCK: Mutex<()> = Mutex::new(());
 
 /// Line that marks the end of the measured part.
 pub(super) const DONE_LINE: &str = "live: done";
 /// Last line of a completed script.
 pub(super) const ENDED_LINE: &str = "live: ended";
-/// Message of the C library for a full file system.
+/// Message of the C library if a file system is full.
 const NO_SPACE_MESSAGE: &str = "No space left on device";
 /// Memory of a guest.
 const GUEST_BYTES: u64 = 512 << 20;
 
-/// Counts at a moment.
+/// Counts at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mark {
     pub requests: usize,
@@ -41,7 +42,7 @@ pub(super) struct Mark {
     logs: Option<LogBlocks>,
 }
 
-/// Observations of a script.
+/// Results of observing a script.
 #[derive(Default)]
 pub(super) struct ScriptOutput {
     pub set_up: Option<Mark>,
@@ -58,14 +59,14 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// As for mounting; a script that fails for another reason than space and time; drives that disagree or whose
-    /// counts do not add up.
+    /// The errors of mounting; a script that fails for a reason other than space and time; drives that disagree or
+    /// whose counts are wrong.
     pub fn measure(&self) -> Result<Outcome, Failure> {
         let _lock = MEASUREMENT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let (system, load) = (file_systems::find(&self.file_system)?, loads::find(&self.load)?);
         let folder = tempfile::Builder::new().prefix("wearwell-live-").tempdir()?;
         let scratch = folder.path();
-        // A database runs as a separate user, which needs access to the mount point below.
+        // A database runs as a separate user, which needs access to the mount point in this folder.
         std::fs::set_permissions(scratch, std::fs::Permissions::from_mode(0o755))?;
         let specs: Vec<DriveSpec> = self.drives.iter().map(|name| (name.as_str(), true)).collect();
         let drives = Arc::new(Drives::new(&specs, self.disk_bytes())?);
@@ -149,7 +150,7 @@ pub(super) struct ScriptRun<'a> {
 }
 
 impl ScriptRun<'_> {
-    /// Runs `script`; then calls `evaluate`, while the disk still exists and is not mounted.
+    /// Runs `script`, then calls `evaluate` while the disk still exists and is not mounted.
     pub fn run<T>(
         &self,
         script: &str,
@@ -194,14 +195,14 @@ impl ScriptRun<'_> {
     }
 }
 
-/// Checks that each drive received the requests of the disk after its fill, and that the flash's own count equals the
-/// sum over its causes.
+/// Checks that each drive received the requests of the disk after the fill, and that the count of the flash equals
+/// the sum over all causes.
 ///
 /// # Errors
 ///
 /// Returns an error if a count differs.
 fn check_counts(requests: &RequestBatch, drives: &[DriveCounts], disk_bytes: u64) -> Result<(), Failure> {
-    // A guest's disk has sectors of 512 bytes: a drive counts a partial page as a page.
+    // The disk of a guest has sectors of 512 bytes; a drive counts a partial page as a page.
     let written = (0..requests.len()).map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
     let pages = written.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum::<u64>();
     let pages = pages + disk_bytes / PAGE_BYTES;
@@ -213,7 +214,7 @@ fn check_counts(requests: &RequestBatch, drives: &[DriveCounts], disk_bytes: u64
     }
 }
 
-/// Runs the command, and records the counts at each marker line of the script.
+/// Runs the command, and records the counts at each marker line that the script prints.
 fn run_observed(
     command: &mut Command,
     recorder: &Recorder,
@@ -253,7 +254,7 @@ fn run_observed(
     Ok(output)
 }
 
-/// Sums up the requests from number `from` to `to`.
+/// Sums up the requests with the numbers `from` to `to`.
 fn sum_requests(
     requests: &RequestBatch,
     from: usize,

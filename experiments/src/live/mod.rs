@@ -1,6 +1,6 @@
-//! Real file systems and databases on live drives: writes of the whole stack for the writes of an application.
+//! Real file systems and databases on live drives: the writes of the whole stack for the writes of an application.
 //!
-//! One disk is mounted, and several [drives] process its requests side by side: they receive the same requests and
+//! One disk is mounted, and several [drives] process its requests at the same time: all receive the same requests and
 //! data, and their answers are compared.
 
 pub mod cases;
@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 ///
 /// # Errors
 ///
-/// As for [`Session::compute_each`].
+/// The errors of [`Session::compute_each`].
 pub fn measure_each<K: Serialize + Sync, T: Serialize + DeserializeOwned + Send>(
     session: &Session,
     name: &str,

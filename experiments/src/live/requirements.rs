@@ -1,4 +1,4 @@
-//! Requirements of the machine, and reasons for skipped cases.
+//! Requirements on the machine, and the reasons why cases are skipped.
 
 use crate::Failure;
 use crate::live::file_systems::{self, Kernel};
@@ -35,7 +35,7 @@ pub fn reason_to_skip(file_system: &str, load: &str) -> Result<Option<String>, F
         if !Path::new("/dev/loop-control").exists() {
             return Ok(Some("it needs loop devices".to_owned()));
         }
-        // The guest's kernel has the module itself.
+        // The kernel of the guest has the module.
         let registered = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
         if !registered.lines().any(|line| line.split_whitespace().last() == Some(system.name)) {
             return Ok(Some(format!("this machine's kernel has no {}", system.name)));

@@ -1,4 +1,5 @@
-//! Numbers that the paper on NVMFS leaves open, about the file systems and their workloads, from the register of assumptions.
+//! Numbers about the file systems and their workloads that the paper on NVMFS leaves open, from the register of
+//! assumptions.
 
 use crate::Failure;
 use crate::nvmfs::load::Load;
@@ -9,17 +10,17 @@ use wearwell_nvmfs::workload::{Fileserver, Fio};
 /// Assumed numbers of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AssumedValues {
-    /// Share of the NVRAM that users write between two write-outs, for a file system with periodic write-outs.
+    /// Share of the NVRAM that users write between two write-outs, for a file system with periodic write-out.
     pub write_out_share: f64,
     /// Share of free extents below which NVMFS recycles.
     pub recycle_free: f64,
-    /// Least share of the used extents that packing must free for NVMFS to recycle.
+    /// Minimum share of the used extents that packing must free, for NVMFS to recycle.
     pub recycle_fragmentation: f64,
     /// Share of the extents that NVMFS keeps free for cleaning.
     pub reserve: f64,
-    /// Factor for the size up to which Conquest keeps files on NVRAM.
+    /// Factor for the maximum size of files that Conquest keeps on NVRAM.
     pub conquest_size_factor: f64,
-    /// Factor for the sizes of the files of fio and of the file server.
+    /// Factor for the sizes of files in the fio and file server workloads.
     pub file_size_factor: f64,
 }
 
@@ -41,15 +42,16 @@ impl AssumedValues {
         })
     }
 
-    /// Returns the options with these values, common to all file systems.
+    /// Returns the options with these values, which all file systems share.
     pub fn options(&self) -> Options {
         let AssumedValues { recycle_free, recycle_fragmentation, .. } = *self;
-        // The paper does not describe how its lists adjust; the recorded data uses the shares of its text, 80 % and 50 % of all pages.
+        // The paper does not describe how its lists adapt, so the lists are fixed. The recorded data uses the shares
+        // in the text of the paper, 80 % and 50 % of all pages.
         let lists = Lists::Fixed;
         Options { lists, recycle_free, recycle_fragmentation, ..Options::default() }
     }
 
-    /// Returns a workload with files of these sizes.
+    /// Returns the workload with scaled file sizes.
     pub fn with_scaled_files(&self, load: Load) -> Load {
         let scale = |bytes: u64| (bytes as f64 * self.file_size_factor).round() as u64;
         let sizes = match load.kind.as_str() {

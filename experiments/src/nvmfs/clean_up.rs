@@ -1,10 +1,10 @@
-//! Clean-up commands that run in any case at the end.
+//! Clean-up commands that run at the end in any case.
 
 use crate::Failure;
 use std::process::Command;
 use std::time::Duration;
 
-/// Number of attempts of a clean-up command, and the time between them: a mount may be busy for a moment.
+/// Number of attempts of a clean-up command, and the time between them, since a mount may be busy for a moment.
 const TRIES: u32 = 20;
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -14,7 +14,7 @@ pub struct CleanUp {
     commands: Vec<CleanUpCommand>,
 }
 
-/// A command, and an alternative that is run if all attempts fail.
+/// A command, and an alternative that runs if all attempts fail.
 #[derive(Debug)]
 struct CleanUpCommand {
     command: Vec<String>,
@@ -31,12 +31,13 @@ fn succeeds(command: &[String]) -> bool {
 }
 
 impl CleanUp {
-    /// Adds `command`, which will run before those added earlier.
+    /// Adds `command`, which will run before the commands that were added earlier.
     pub fn add(&mut self, command: &[&str]) {
         self.commands.push(CleanUpCommand { command: to_strings(command), last_resort: None });
     }
 
-    /// Unmounts at the end; if all attempts fail, detaches the mount until its last user ends.
+    /// Adds an unmount at the end. If all attempts fail, the mount is detached and ends with the last process that
+    /// uses it.
     pub fn add_unmount(&mut self, mount_point: &str) {
         let last_resort = Some(to_strings(&["umount", "-l", mount_point]));
         self.commands.push(CleanUpCommand { command: to_strings(&["umount", mount_point]), last_resort });
@@ -60,8 +61,8 @@ impl Drop for CleanUp {
     }
 }
 
-/// Runs a command; returns its standard output without the last line end. Errors: the command cannot be run or fails;
-/// the error includes its output.
+/// Runs a command; returns its standard output without the last newline. Errors: the command cannot be run, or it
+/// fails; the error includes its output.
 pub fn output_of(command: &[&str]) -> Result<String, Failure> {
     let output = Command::new(command[0])
         .args(&command[1..])

@@ -15,41 +15,43 @@ pub const NILFS2: &str = "nilfs2";
 /// Folder of the package with the guest kernel's modules.
 const MODULES: &str = "/usr/lib/uml/modules";
 
-/// Configuration of the nilfs2 cleaner: default thresholds, but faster. Nothing is protected for an hour, it hardly
-/// pauses, and it logs its work. By default it frees two segments in five seconds, and any workload would fill the disk.
+/// Configuration of the nilfs2 cleaner: the default thresholds, but a faster cleaner. No segment is protected for an
+/// hour, the cleaner hardly pauses, and it logs its work. By default, it frees two segments in five seconds, and any
+/// workload would fill the disk.
 pub(crate) const CLEANER_CONFIG: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
-/// Number of 4 KiB blocks in a segment. The default of `mkfs.nilfs2` is eight times as many; a small disk has too few
-/// of those segments for the least reserve.
+/// Number of 4 KiB blocks per segment. The default of `mkfs.nilfs2` is eight times this number; a small disk would
+/// have too few such segments for the minimum reserve.
 pub(crate) const SEGMENT_BLOCKS: u64 = 256;
 
-/// Share of the segments in reserve, per cent; with the default of 5, the paper's fullest disks do not fit.
+/// Share of the segments in reserve, in per cent; with the default of 5, the paper's fullest disks would not fit.
 pub(crate) const RESERVED_PERCENT: u32 = 3;
 
-/// Longest request that [`merge_requests`] makes, bytes: that of the host's loop device.
+/// Maximum size in bytes of a request that [`merge_requests`] makes, which is that of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
-/// Number of dirty blocks that triggers the writing of a segment. It is far below the free, unreserved blocks on the
-/// fullest disk, because nilfs2 refuses writes if the dirty data leave no free segments.
+/// Number of dirty blocks that triggers the writing of a segment. It is far below the number of free, unreserved
+/// blocks on the fullest disk, because nilfs2 refuses writes if the dirty data leave no free segments.
 pub(crate) const SEGMENT_WRITE_BLOCKS: u32 = 512;
 
-/// First lines of a guest's script.
+/// First lines of a script for a guest.
 const INIT_SCRIPT: &str = "#!/bin/sh\n\
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
     mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
     mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
     mkdir -p /dev/shm; mount -t tmpfs tmpfs /dev/shm\n";
 
-/// Memory that the guest's kernel and the cleaner need beside the page cache, which also holds the segments being
-/// cleaned; with less, the cleaner thrashes.
+/// Memory that the guest's kernel and the cleaner need in addition to the page cache, which also holds the segments
+/// that are being cleaned. With less memory, the cleaner thrashes.
 const SYSTEM_MEMORY_BYTES: u64 = 128 << 20;
 
 /// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
-/// The guest's disk driver splits requests into blocks and does not pass flushes on. `logs` observes the writes to `recorder`.
+/// The disk driver of the guest splits requests into blocks and does not forward flushes. `logs` observes the writes
+/// to `recorder`.
 pub fn run(
     recorder: &Recorder,
     logs: &NilfsLogs,
@@ -92,9 +94,10 @@ pub fn run(
     Ok(output)
 }
 
-/// Returns the command of a machine with `memory_bytes` and the disk `disk`. Its first process runs `script` once the
-/// kernel's file systems are mounted; it is ended after `limit_seconds`. The guest's modules are in the folder
-/// `modules` of `scratch`, which must not be where the guest mounts another file system (`/dev`, `/mnt`).
+/// Returns the command of a machine with `memory_bytes` of memory and the disk `disk`. Its first process runs
+/// `script` after the file systems of the kernel are mounted. The machine is ended after `limit_seconds`. The modules
+/// of the guest are in the folder `modules` of `scratch`, which must not be where the guest mounts another file
+/// system (`/dev`, `/mnt`).
 pub fn guest_command(
     script: &str,
     disk: &Path,
@@ -120,13 +123,14 @@ pub fn guest_command(
     Ok(command)
 }
 
-/// Returns the number of freed segments in the cleaner's log.
+/// Returns the number of freed segments according to the log of the cleaner.
 fn count_cleaned_segments(log: &str) -> u64 {
     log.lines().filter(|line| line.contains("]: segment ") && line.ends_with(" cleaned")).count() as u64
 }
 
-/// Restores the requests from before the guest's driver split them: merges neighbours in time and place, but not across
-/// request `set_up_requests`, nor above 1 MiB. Also returns the new index of request `set_up_requests`.
+/// Restores the requests as they were before the driver of the guest split them. It merges requests that are
+/// neighbours in time and place, but not across request `set_up_requests`, and not above 1 MiB. Also returns the new
+/// index of request `set_up_requests`.
 pub fn merge_requests(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch, usize) {
     let mut merged = RequestBatch::default();
     let mut set_up = 0;

@@ -1,4 +1,5 @@
-//! Readings of the figures that the text of Qiu and Reddy (2013) allows, with NVMFS compared to one rival in each.
+//! Interpretations of the figures that the text of Qiu and Reddy (2013) allows, with NVMFS compared with one rival in
+//! each.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -6,17 +7,18 @@ use crate::interval::Interval;
 use crate::nvmfs::observations::Observation;
 use crate::session::Session;
 
-/// The paper's reading. The NVRAM is a sixth of the SSD on which the traces ran. Cleaning is "activated only under high
-/// disk utilization", so at most a quarter of the disk was written in addition to files that fill 60 %.
+/// The interpretation that fits the paper. The NVRAM has a sixth of the size of the SSD on which the traces ran.
+/// Cleaning is "activated only under high disk utilization", so at most a quarter of the disk was written in addition
+/// to files that fill 60 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpretation {
     /// Ratio of SSD size to NVRAM size.
     pub nvram_divisor: u64,
     /// Write-out policy of Conquest.
     pub rival: &'static str,
-    /// Start of the counted part.
+    /// Start of the part of the run that counts.
     pub counted_from: &'static str,
-    /// Bytes written once the files are made, as multiples of the SSD.
+    /// Number of bytes written after the files are made, as multiples of the size of the SSD.
     pub written: f64,
 }
 
@@ -36,7 +38,7 @@ impl Interpretation {
         })
     }
 
-    /// Replaces the register's values by those of the reading, in the settings of a program.
+    /// Replaces the values of the register by those of the interpretation, in the settings of a program.
     ///
     /// # Errors
     ///
@@ -55,7 +57,7 @@ impl Interpretation {
     }
 }
 
-/// A case of the comparison, independent of seed and file system.
+/// Case of the comparison, independent of the seed and the file system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case<'a> {
     /// Ratio of SSD size to NVRAM size.
@@ -68,21 +70,21 @@ pub struct Case<'a> {
     pub workload: &'static str,
 }
 
-/// Returns the default order of the workload's own program.
+/// Returns the order that the original program of the workload has by default.
 pub fn default_order(workload: &str) -> &'static str {
     if workload == "iozone" { "permuted" } else { "uniform" }
 }
 
-/// Comparison of NVMFS with one rival, in one reading: a value per seed.
+/// Comparison of NVMFS with one rival in one interpretation, with a value per seed.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// Case of the comparison.
     pub case: Case<'a>,
     /// Write-out policy of Conquest.
     pub rival: &'static str,
-    /// Start of the counted part.
+    /// Start of the part of the run that counts.
     pub counted_from: &'static str,
-    /// Bytes written, as multiples of the SSD.
+    /// Number of bytes written, as multiples of the size of the SSD.
     pub written: f64,
     /// Results of NVMFS.
     pub nvmfs: Vec<Observation>,
@@ -91,7 +93,7 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// True if this is the paper's reading.
+    /// True if this is the interpretation that fits the paper.
     pub fn is_in_interpretation(&self, interpretation: &Interpretation) -> bool {
         let Row { case, rival, counted_from: counted, written, .. } = self;
         let one_over = case.nvram_divisor;
@@ -100,20 +102,21 @@ impl Row<'_> {
             && self.has_default_order()
     }
 
-    /// True if the workload has the order of its own program.
+    /// True if the workload has the default order of its original program.
     pub fn has_default_order(&self) -> bool {
         let Case { order, workload, .. } = self.case;
         order == "own" || order == default_order(workload)
     }
 
-    /// Returns the ratio of NVMFS to Conquest, per cent, seed by seed; `None` if a value is 0 in some run.
+    /// Returns the ratio of NVMFS to Conquest in per cent, seed by seed; `None` if a value is 0 in some run.
     pub fn ratio_percent(&self, field: impl Fn(&Observation) -> f64) -> Option<Interval> {
         let pairs = self.nvmfs.iter().zip(&self.conquest).map(|(ours, theirs)| (field(ours), field(theirs)));
         let values: Vec<f64> = pairs.map(|(ours, theirs)| (ours / theirs - 1.0) * 100.0).collect();
         values.iter().all(|value| value.is_finite()).then(|| Interval::from_values(&values))
     }
 
-    /// Returns the ratio of bytes sent; `None` if a file system sends nothing in some run, because all writes stay on its NVRAM.
+    /// Returns the ratio of bytes sent to the SSD; `None` if a file system sends none in some run, because all writes
+    /// stay on its NVRAM.
     pub fn traffic(&self) -> Option<Interval> {
         self.ratio_percent(Observation::traffic)
     }
@@ -128,7 +131,7 @@ impl Row<'_> {
         self.ratio_percent(|look| look.fast_erases().unwrap_or(f64::NAN))
     }
 
-    /// Returns its name as a case of a statement.
+    /// Returns the name of the row as a case of a statement.
     pub fn name(&self) -> String {
         let Case { nvram_divisor: one_over, utilisation, order, workload } = self.case;
         let Row { rival, counted_from: counted, written, .. } = self;
@@ -139,7 +142,7 @@ impl Row<'_> {
 /// Columns that identify a row in tables.
 pub const KEYS: [&str; 7] = ["nvram", "rival", "counted", "written", "order", "utilisation", "workload"];
 
-/// Returns the values of these columns.
+/// Returns the values of the row in these columns.
 pub fn keys(row: &Row) -> Vec<String> {
     let Case { nvram_divisor: one_over, utilisation, order, workload } = row.case;
     let [rival, counted] = [row.rival, row.counted_from].map(str::to_owned);

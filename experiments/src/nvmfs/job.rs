@@ -21,28 +21,29 @@ const LIMIT_SECONDS: u32 = 600;
 /// Number of operations between two checks of the written bytes.
 const OPERATIONS_PER_CHECK: u64 = 64;
 
-/// Line that reports that the files of a job are made and synced.
+/// Line which reports that the files of a job are made and synced.
 pub const SET_UP_LINE: &str = "job: set up";
-/// Prefix of the report.
+/// Prefix of the line with the report.
 pub const REPORT: &str = "job: report ";
-/// Placeholder for the directory of the job in a command.
+/// Placeholder in a command for the directory of the job.
 const ROOT: &str = "{root}";
 
-/// A workload, as it is passed to the process that plays it.
+/// Workload in the form in which it is passed to the process that runs it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GeneratedJob {
     /// The workload.
     pub workload: FileWorkloadConfig,
-    /// Base of its `utilisation`, bytes.
+    /// Number of bytes to which the `utilisation` of the workload refers.
     pub capacity_bytes: u64,
-    /// The seed.
+    /// Seed of the workload.
     pub seed: u64,
-    /// Bytes that the main phase writes: it ends with the first check of the counts that shows as many.
+    /// Number of bytes that the main phase writes: the phase ends at the first check at which this number is reached.
     pub main_bytes: u64,
-    /// Bytes after which everything is synced, instead of the time-based write-back of a kernel; only at the end unless given.
+    /// Number of bytes after which everything is synced, in place of the time-based write-back of a kernel; only at
+    /// the end unless given.
     #[serde(default)]
     pub sync_bytes: Option<u64>,
-    /// True if all written pages differ, for drives that inspect contents; zeros are faster.
+    /// True if all written pages differ, for drives that inspect page content; zeros are faster to make.
     #[serde(rename = "unlike", default)]
     pub unique_pages: bool,
 }
@@ -52,13 +53,13 @@ pub struct GeneratedJob {
 pub struct JobReport {
     /// Counts of operations.
     pub counts: PlayCounts,
-    /// Duration, including the final sync, seconds.
+    /// Duration in seconds, including the final sync.
     pub seconds: f64,
-    /// Time spent waiting for space, seconds.
+    /// Time spent waiting for free space, in seconds.
     pub waited_seconds: f64,
 }
 
-/// A command to run in a file system.
+/// A command that runs in a mounted file system.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The command; `{root}` is its working directory.
@@ -72,9 +73,9 @@ pub struct Job {
 pub struct CleanerWork {
     /// Number of segments freed.
     pub segments: u64,
-    /// Number of 4 KiB blocks in them, the paper's "recycled blocks" (section IV-D).
+    /// Number of 4 KiB blocks in these segments, the paper's "recycled blocks" (section IV-D).
     pub recycled_blocks: u64,
-    /// Number of valid file blocks among them, which were moved.
+    /// Number of valid file blocks among these blocks, which were moved.
     pub moved_blocks: u64,
 }
 
@@ -85,10 +86,10 @@ impl CleanerWork {
     }
 }
 
-/// Observations of a job.
+/// Results of observing a job.
 #[derive(Clone, Debug, Default)]
 pub struct JobOutput {
-    /// Number of requests before its main phase.
+    /// Number of requests before the main phase.
     pub set_up_requests: usize,
     /// Report of the job.
     pub report: Option<JobReport>,
@@ -99,8 +100,8 @@ pub struct JobOutput {
 }
 
 impl Job {
-    /// Returns a job that plays a generated workload, by this program with the arguments `entry`, which lead to
-    /// [`play`]. Its description is written to `scratch`.
+    /// Returns a job that runs a generated workload. The job starts this program with the arguments `entry`, which
+    /// lead to [`play`]. The description of the job is written to `scratch`.
     pub fn generated(job: &GeneratedJob, entry: &[&str], scratch: &Path) -> Result<Job, Failure> {
         let path = scratch.join("job.toml");
         std::fs::write(&path, toml::to_string(job)?)?;
@@ -117,7 +118,7 @@ impl Job {
     }
 }
 
-/// Plays a generated job in the directory `root`, and reports its progress on standard output.
+/// Runs a generated job in the directory `root`, and reports its progress on standard output.
 pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
@@ -155,15 +156,15 @@ fn print_line(line: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Returns the first part of a command that is ended after this many seconds, with all its children.
+/// Returns the first part of a command that ends after this number of seconds, together with all its children.
 pub fn timeout_command(seconds: u32) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "10", &seconds.to_string()]);
     command
 }
 
-/// Runs a [`timeout_command`] command that plays a job, directly or in a machine, and observes its output; calls `set_up` as
-/// soon as the job's files are made.
+/// Runs a [`timeout_command`] command that runs a job, directly or in a machine, and observes its output. Calls
+/// `set_up` as soon as the files of the job are made.
 pub fn run_job(
     command: &mut Command,
     recorder: &Recorder,
@@ -188,12 +189,12 @@ pub fn run_job(
     Err(format!("{command:?} did not end well:\n{}", last.join("\n")).into())
 }
 
-/// Runs a [`timeout_command`] command and passes each line of its output to `on_line` at once; returns true if it succeeded.
-/// The command is ended if this program is asked to stop.
+/// Runs a [`timeout_command`] command and calls `on_line` immediately for each line of its output; returns true if
+/// the command succeeded. The command is ended if this program is asked to stop.
 ///
 /// # Errors
 ///
-/// A request to stop; as for `on_line`, which nevertheless receives all lines.
+/// The request to stop; errors of `on_line`, which is nevertheless called for all lines.
 pub fn run_with_lines(
     command: &mut Command,
     on_line: &mut dyn FnMut(&str) -> Result<(), Failure>,

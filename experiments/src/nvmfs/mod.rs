@@ -1,4 +1,4 @@
-//! Common code of the experiments on NVMFS: recordings of real file systems, and replays of recordings on two FTLs.
+//! Code that the experiments on NVMFS share: recordings of real file systems, and replays of recordings on two FTLs.
 
 pub mod assumed_values;
 pub mod clean_up;
