@@ -1,5 +1,5 @@
-//! Runs of FTLs with tables in flash, like those in GeckoFTL's section 5: uniform writes until the drive is steady,
-//! then the measurement, then a power cut.
+//! Runs of FTLs that have tables in flash, like those in section 5 of the GeckoFTL paper: uniform writes until the
+//! drive is steady, then the measurement, then a power cut.
 
 use crate::Failure;
 use crate::session::Session;
@@ -14,7 +14,7 @@ use wearwell_engine::layer::{Layer, RecoveryStep, Reports, no_data};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::ValidityConfig;
 
-/// Pages per block of the paper's drive, which is scaled down in size.
+/// Number of pages per block of the paper's drive, which is scaled down in size.
 pub const PAGES_PER_BLOCK: u32 = 128;
 const PAGE_BYTES: u32 = 4096;
 /// Ratio of program time to read time.
@@ -24,10 +24,10 @@ const BATCH: usize = 4096;
 /// The five FTLs of Figure 13.
 pub const FTLS: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
 
-/// Returns an FTL of Figure 13 on `blocks` blocks, with the paper's proportions.
+/// Returns an FTL of Figure 13 on `blocks` blocks, with the proportions of the paper.
 pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failure> {
     let logical_pages = (f64::from(blocks) * f64::from(PAGES_PER_BLOCK) * 0.7) as u32;
-    // 2^19 entries on 2^22 blocks.
+    // The paper has 2^19 entries for 2^22 blocks.
     let cache_entries = blocks / 8;
     let tree = DirectoryConfig::Tree { cached_nodes: None };
     let validity = |name: &str| serde_json::from_value::<ValidityConfig>(json!(name));
@@ -96,41 +96,43 @@ impl WriteVolume {
 /// Results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Pages written and read per host page, in the order of [`CAUSES`].
+    /// Number of pages written and read per host page, in the order of [`CAUSES`].
     pub traffic: [(f64, f64); 3],
-    /// Spare areas read per host page.
+    /// Number of spare areas read per host page.
     pub spare_reads: f64,
-    /// RAM of the device, part by part, bytes.
+    /// RAM of the device in bytes, by part.
     pub ram: Vec<(String, u64)>,
-    /// Recovery, step by step, seconds: 3 us per spare area, 100 us per page read, 1 ms per page written (section 5.3).
+    /// Duration of the recovery in seconds, by step: 3 us per spare area, 100 us per page read, 1 ms per page written
+    /// (section 5.3).
     pub recovery: Vec<(String, f64)>,
-    /// Writes per second of processor time, during the measurement.
+    /// Number of writes per second of processor time during the measurement.
     pub rate: f64,
-    /// Memory of the simulation, bytes.
+    /// Memory of the simulation in bytes.
     pub memory_bytes: u64,
 }
 
-/// Purposes of internal traffic: the user's pages and their cleaning, the translation table, page validity.
+/// Purposes of internal traffic: user pages and their cleaning, the translation table, and page validity.
 pub const CAUSES: [&str; 3] = ["user", "translation", "validity"];
 
 impl Measurement {
-    /// Returns the paper's write amplification by cause, `writes + reads / delta` (section 5, "Metrics").
+    /// Returns the write amplification by cause as the paper defines it, `writes + reads / delta` (section 5,
+    /// "Metrics").
     pub fn amplification(&self) -> [f64; 3] {
         self.traffic.map(|(writes, reads)| writes + reads / DELTA)
     }
 
-    /// Returns the recovery time, seconds.
+    /// Returns the recovery time in seconds.
     pub fn recovery_s(&self) -> f64 {
         self.recovery.iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// Returns the RAM of the device, bytes.
+    /// Returns the RAM of the device in bytes.
     pub fn ram_bytes(&self) -> u64 {
         self.ram.iter().map(|(_, bytes)| bytes).sum()
     }
 }
 
-/// Returns the duration of a step.
+/// Returns the duration of a recovery step in seconds.
 fn seconds(step: &RecoveryStep) -> f64 {
     (3.0 * step.spare_reads as f64 + 100.0 * step.page_reads as f64 + 1000.0 * step.page_writes as f64) / 1e6
 }
@@ -142,7 +144,7 @@ fn read_counters(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
     (layer.counters, nand.spare_reads, layer.memory_bytes + nand.memory_bytes)
 }
 
-/// Fills a drive with the given numbers of blocks and of pages per block in order, writes to it at random, and measures.
+/// Fills a drive with these numbers of blocks and of pages per block in order, writes to it at random, and measures.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Recordings in their stored form: all in one compressed trace, one volume each, and a table that describes each volume.
+//! Recordings in their stored form: all are in one compressed trace, with one volume each, and a table describes each
+//! volume.
 
 use crate::Failure;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceReader, TraceWriter, Wr
 /// Number of requests read at a time.
 const READ_BATCH: usize = 1 << 16;
 
-/// Label that connects a line of the table with its requests.
+/// Label that connects a row of the table with its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// Volume of the recording in the trace.
@@ -21,7 +22,7 @@ pub struct Label {
     pub checksum: String,
 }
 
-/// Description of a recording, a line of the table. The label is among its columns.
+/// Description of a recording, which is a row of the table. The label is among its columns.
 pub trait RecordingInfo: Clone + Serialize + DeserializeOwned {
     /// Returns the label that connects the description with its requests.
     fn label(&self) -> Label;
@@ -29,7 +30,7 @@ pub trait RecordingInfo: Clone + Serialize + DeserializeOwned {
     /// Returns the same description with another label.
     fn with_label(self, label: Label) -> Self;
 
-    /// Returns the name for error messages.
+    /// Returns the name of the recording for error messages.
     fn name(&self) -> String;
 
     /// True if the figures of the description agree with the requests.
@@ -50,13 +51,13 @@ pub fn paths(folder: &Path, name: &str) -> [PathBuf; 2] {
     [folder.join(format!("{name}.csv.xz")), folder.join(format!("{name}.csv"))]
 }
 
-/// Returns the bytes of the writes from request number `from` on.
+/// Returns the number of bytes written from request number `from` on.
 pub fn written_bytes(requests: &RequestBatch, from: usize) -> u64 {
     let writes = (from..requests.len()).filter(|at| requests.op[*at] == Op::Write);
     writes.map(|at| requests.length_bytes[at]).sum()
 }
 
-/// Returns the 64-bit FNV-1a hash over kind, offset and length of each request.
+/// Returns the 64-bit FNV-1a hash over the kind, offset and length of each request.
 fn checksum(requests: &RequestBatch) -> String {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |number: u64| {
@@ -72,11 +73,11 @@ fn checksum(requests: &RequestBatch) -> String {
     format!("{sum:016x}")
 }
 
-/// Writes recordings into `folder`, under `name`.
+/// Writes recordings to files in `folder` that are called `name`.
 ///
 /// # Errors
 ///
-/// As for writing files.
+/// The errors of writing files.
 pub fn write<K: RecordingInfo>(
     recordings: &[Recording<K>],
     folder: &Path,
@@ -95,11 +96,11 @@ pub fn write<K: RecordingInfo>(
         lines.serialize(known.clone().with_label(label))?;
     }
     trace.finish()?;
-    // Written last: if the table exists, the trace is complete.
+    // The table is written last: if it exists, the trace is complete.
     Ok(std::fs::write(table, lines.into_inner().map_err(|error| error.into_error())?)?)
 }
 
-/// Reads recordings from their trace and table, and checks each against its description; `name` is for errors.
+/// Reads recordings from their trace and table, and compares each with its description; `name` is used in errors.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Scenarios run many times, each time with another seed, on all cores.
+//! Scenarios that run many times on all cores, each time with a different seed.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -10,11 +10,11 @@ use wearwell_stack::{RunResult, Scenario, run};
 /// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replica {
-    /// Write amplification over the measured part.
+    /// Write amplification during the measured part.
     pub write_amplification: f64,
     /// Share of the logical pages that held data, on average over the measured windows.
     pub mapped_share: f64,
-    /// Pages that left their stream because no erased block was left, as a share of all programs.
+    /// Number of pages that left their stream because no erased block was left, as a share of all programs.
     pub spilled_share: f64,
 }
 
@@ -33,7 +33,7 @@ impl Replica {
     }
 }
 
-/// Returns the write amplification of a run, or its warnings as an error if there is none.
+/// Returns the write amplification of a run; if the run has none, returns its warnings as an error.
 pub fn amplification(result: &RunResult) -> Result<f64, Failure> {
     result.write_amplification.ok_or_else(|| result.warnings.join("; ").into())
 }
@@ -52,8 +52,8 @@ pub fn run_all(session: &Session, scenarios: &[Scenario]) -> Result<Vec<Vec<Repl
     run_each(session, scenarios, "replica", Replica::from_result)
 }
 
-/// Runs the scenarios like [`run_all`], with figures that `extract` extracts from each run; `name` is the
-/// name of these figures.
+/// Runs the scenarios as [`run_all`] does, with figures that `extract` extracts from each run; `name` identifies
+/// these figures.
 pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
     session: &Session,
     scenarios: &[Scenario],
@@ -74,7 +74,7 @@ pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
     Ok(found.chunks(session.runs as usize).map(<[T]>::to_vec).collect())
 }
 
-/// Returns the write amplification over replicas.
+/// Returns the mean write amplification over the replicas, with its interval.
 pub fn write_amplification(replicas: &[Replica]) -> Interval {
     Interval::from_values(&replicas.iter().map(|replica| replica.write_amplification).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! An FTL of a few blocks, for scenarios that can be followed by hand.
+//! An FTL with a few blocks, for scenarios that can be checked by hand.
 
 use crate::Failure;
 use wearwell_base::config::StoreSize;
@@ -11,10 +11,10 @@ use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::Frontiers;
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
-/// Pages per block.
+/// Number of pages per block.
 pub const PAGES_PER_BLOCK: u32 = 8;
 
-/// FTL with one stream and greedy cleaning, which starts when one erased block is left.
+/// FTL with one stream and greedy cleaning, which starts when only one erased block is left.
 pub struct SmallLog(LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, Frontiers>);
 
 impl SmallLog {
@@ -34,13 +34,13 @@ impl SmallLog {
         Ok(SmallLog(log))
     }
 
-    /// Writes pages in this order.
+    /// Writes these pages in order.
     pub fn write(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
         Ok(self.0.write(&pages, no_data(pages.len()), 0)?)
     }
 
-    /// Trims one range.
+    /// Trims these pages in one request.
     pub fn trim(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
         Ok(self.0.trim(&pages)?)
@@ -56,7 +56,7 @@ impl SmallLog {
             .collect()
     }
 
-    /// Returns the number of blocks that trimmed ranges extended into.
+    /// Returns the number of blocks into which trimmed ranges extended.
     pub fn trim_touched_blocks(&self) -> u64 {
         self.report().scatter.blocks
     }
@@ -66,7 +66,7 @@ impl SmallLog {
         self.report().counters.outgoing(Cause::Cleaning, Operation::Write)
     }
 
-    /// Returns how many of the pages were copied since they were written.
+    /// Returns the number of these pages that were copied since they were written.
     pub fn copied_pages_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
         self.0.moved_pages(&pages.into_iter().map(Lpn).collect::<Vec<_>>())
     }

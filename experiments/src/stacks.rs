@@ -1,4 +1,4 @@
-//! Stacks of any kind, each given as a scenario, and figures of their runs for tables.
+//! Stacks of any kind, given as scenarios, and figures of their runs for tables.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -7,26 +7,26 @@ use crate::session::Session;
 use crate::table::{Table, number};
 use wearwell_stack::{LayerResult, RunResult};
 
-/// A stack to run: the keys of its row in the table, and its scenario without seed.
+/// A stack to run: the keys of its row in the table, and its scenario without a seed.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// First fields of its row.
+    /// First fields of the row.
     pub keys: Vec<String>,
-    /// The scenario in TOML.
+    /// Scenario in TOML.
     pub toml: String,
 }
 
-/// A stack and its runs.
+/// A stack with its runs.
 #[derive(Clone, Debug)]
 pub struct StackRuns {
-    /// First fields of its row.
+    /// First fields of the row.
     pub keys: Vec<String>,
     /// Results, one per seed.
     pub results: Vec<RunResult>,
 }
 
-/// Returns the last part of a scenario: a sequential fill and one drive write of uniform overwrites, a warm-up of
-/// `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
+/// Returns the last part of a scenario. It has a sequential fill with one drive write of uniform overwrites, a
+/// warm-up of `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
 pub fn steady(length: f64, warm_up: f64) -> String {
     let (warm_up, measured) = (3.0 * warm_up * length, 1.5 * length);
     format!(
@@ -57,19 +57,19 @@ impl StackRuns {
         self.interval(field).mean
     }
 
-    /// Returns the ratio of `field` to that of other runs, seed by seed.
+    /// Returns the ratio of `field` to its value in other runs, seed by seed.
     pub fn ratio_to(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
         Interval::from_values(&pairs.map(|(ours, theirs)| field(ours) / field(theirs)).collect::<Vec<_>>())
     }
 
-    /// Returns the difference of `field` from that of other runs, seed by seed.
+    /// Returns the difference of `field` from its value in other runs, seed by seed.
     pub fn difference_to(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
         Interval::from_values(&pairs.map(|(ours, theirs)| field(ours) - field(theirs)).collect::<Vec<_>>())
     }
 
-    /// True if `field` is larger than that of other runs by more than the interval of the difference.
+    /// True if `field` is larger than in other runs by more than the interval of the difference.
     pub fn exceeds(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> bool {
         let more = self.difference_to(other, field);
         more.mean > more.half_width
@@ -80,7 +80,7 @@ impl StackRuns {
         self.keys.join(", ")
     }
 
-    /// True if its first keys are these.
+    /// True if these are the first keys of the stack.
     pub fn has_keys(&self, keys: &[&str]) -> bool {
         self.keys.iter().zip(keys).all(|(ours, theirs)| ours == theirs)
     }
@@ -94,7 +94,7 @@ pub fn find<'a>(runs: &'a [StackRuns], keys: &[&str]) -> &'a StackRuns {
 /// A column: its name, and a function that extracts its value from a run.
 pub type Column = (&'static str, fn(&RunResult) -> f64);
 
-/// Returns a table of runs: their keys, `of` with its interval, then the means of the other columns.
+/// Returns a table of runs: their keys, the main column with its interval, then the means of the other columns.
 pub fn table(keys: &[&'static str], main_column: Column, columns: &[Column], runs: &[StackRuns]) -> Table {
     let names = columns.iter().map(|(name, _)| *name);
     let head: Vec<&'static str> = keys.iter().copied().chain([main_column.0, "ci"]).chain(names).collect();
@@ -118,7 +118,7 @@ pub fn total_amplification(result: &RunResult) -> f64 {
     per_host(result, result.nand.programs)
 }
 
-/// Returns the erases per thousand host pages.
+/// Returns the number of erases per thousand host pages.
 pub fn erases_per_thousand(result: &RunResult) -> f64 {
     1000.0 * per_host(result, result.nand.erases)
 }
@@ -133,38 +133,38 @@ pub fn ftl(result: &RunResult) -> &LayerResult {
     result.layers.last().expect("a stack has an FTL")
 }
 
-/// Returns the pages that a layer wrote to the layer below for one cause.
+/// Returns the number of pages that a layer wrote to the layer below for one cause.
 pub fn written_for(layer: &LayerResult, cause: &str) -> u64 {
     layer.outgoing.get(cause).and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
 }
 
-/// Returns the pages that a layer wrote to the layer below.
+/// Returns the number of pages that a layer wrote to the layer below.
 pub fn written(layer: &LayerResult) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get("write")).sum()
 }
 
-/// Returns FSWA: the pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
+/// Returns FSWA: the number of pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
 pub fn upper_amplification(result: &RunResult) -> f64 {
     per_host(result, ftl(result).incoming["write"])
 }
 
-/// Returns the write amplification of the FTL alone.
+/// Returns the write amplification of only the FTL.
 pub fn ftl_amplification(result: &RunResult) -> f64 {
     result.nand.programs as f64 / ftl(result).incoming["write"] as f64
 }
 
-/// Returns the pages that the FTL copied, per host page.
+/// Returns the number of pages that the FTL copied, per host page.
 pub fn copied_below(result: &RunResult) -> f64 {
     per_host(result, written_for(ftl(result), "cleaning"))
 }
 
-/// Returns the pages that the layers above the FTL copied, per host page.
+/// Returns the number of pages that the layers above the FTL copied, per host page.
 pub fn copied_above(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
     per_host(result, logs.iter().map(|log| written_for(log, "cleaning")).sum())
 }
 
-/// Returns the pages of metadata that all layers wrote, per host page.
+/// Returns the number of metadata pages that all layers wrote, per host page.
 pub fn metadata(result: &RunResult) -> f64 {
     per_host(result, result.layers.iter().map(|layer| written_for(layer, "log_metadata")).sum())
 }

@@ -1,4 +1,4 @@
-//! Statements of a paper about its figures, compared with the data.
+//! Statements of a paper about its figures, which are compared with the data.
 
 use crate::Failure;
 use crate::session::Session;
@@ -7,10 +7,10 @@ use crate::table::Table;
 /// Name of the table of statements in the folder of an item.
 pub const FILE: &str = "statements";
 
-/// Number of exceptions that are named.
+/// Maximum number of exceptions that are named.
 const MAX_NAMED: usize = 3;
 
-/// Statements with the number of cases in which each was tested, and of those in which it holds.
+/// Statements, each with the number of cases in which it was tested, and in which it holds.
 #[derive(Clone, Debug)]
 pub struct Statements(Table);
 
@@ -21,7 +21,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// Tests a statement in each case, given by name and outcome.
+    /// Tests a statement in each case; a case is given by its name and outcome.
     pub fn check(&mut self, statement: &str, cases: impl IntoIterator<Item = (String, bool)>) {
         let (mut count, mut exceptions) = (0, Vec::new());
         for (case, holds) in cases {
@@ -50,13 +50,13 @@ pub fn list_first(exceptions: &[String]) -> String {
     named
 }
 
-/// True if each value is larger than the one before.
+/// True if each value is larger than the previous one.
 pub fn is_rising(values: impl IntoIterator<Item = f64>) -> bool {
     let values: Vec<f64> = values.into_iter().collect();
     values.windows(2).all(|pair| pair[1] > pair[0])
 }
 
-/// True if each value is smaller than the one before.
+/// True if each value is smaller than the previous one.
 pub fn is_falling(values: impl IntoIterator<Item = f64>) -> bool {
     is_rising(values.into_iter().map(|value| -value))
 }

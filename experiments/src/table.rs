@@ -1,10 +1,10 @@
-//! Tables as CSV.
+//! Tables in CSV format.
 
 use crate::Failure;
 use crate::session::Session;
 use std::path::Path;
 
-/// Rows of text under column names.
+/// Rows of text fields under column names.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<&'static str>,
@@ -17,13 +17,13 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row, one field per column.
+    /// Adds a row, which has one field per column.
     pub fn push(&mut self, row: Vec<String>) {
         assert_eq!(row.len(), self.columns.len(), "a field for each column");
         self.rows.push(row);
     }
 
-    /// Returns the table as CSV, after a comment with the command that made it.
+    /// Returns the table in CSV format, after a comment with the command that made it.
     pub fn to_csv(&self, command: &str) -> String {
         let mut writer = csv::Writer::from_writer(format!("# {command}\n").into_bytes());
         writer.write_record(&self.columns).expect("memory takes all");
@@ -31,19 +31,19 @@ impl Table {
         String::from_utf8(writer.into_inner().expect("memory takes all")).expect("fields are text")
     }
 
-    /// Writes the table as data of the session's item, to a file of this name.
+    /// Writes the table as data of the session's item, to a file with this name.
     pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.write_file(name, "csv", &self.to_csv(session.command()))
     }
 
-    /// Writes the table, and marks it as one for people.
+    /// Writes the table, and marks it as one that is meant for readers.
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.mark_published(name);
         self.write(session, name)
     }
 }
 
-/// A row of a table, accessible by column names.
+/// A row of a table, whose fields are accessible by column name.
 pub struct Row {
     columns: csv::StringRecord,
     fields: csv::StringRecord,

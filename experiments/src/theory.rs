@@ -8,20 +8,20 @@ use wearwell_theory::mean_field::{
 use wearwell_theory::selection::{DChoices, GreedyLimit, Selection};
 use wearwell_theory::{Classes, Drive, OptimalChoices};
 
-/// `(r, f)`: share of the writes, and of the space, that is hot.
+/// Shares of the writes and of the space that are hot, `(r, f)`.
 pub type Load = (f64, f64);
 
-/// Selection of victims.
+/// Policy that selects victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The best of `d` blocks.
+    /// The best of `d` blocks that are drawn at random.
     Choices(u32),
     /// The limit for unbounded `d`.
     Limit,
 }
 
 impl Policy {
-    /// Formats `d` for tables.
+    /// Formats the number of choices `d` for tables.
     pub fn choices(self) -> String {
         match self {
             Policy::Choices(choices) => choices.to_string(),
@@ -42,25 +42,25 @@ impl Policy {
 pub struct Model {
     /// Number of write frontiers.
     pub structure: Structure,
-    /// `b`.
+    /// Pages per block, `b`.
     pub pages_per_block: u32,
-    /// `S_f`.
+    /// Spare factor, `S_f`.
     pub spare_factor: f64,
     /// Cleaning policy.
     pub policy: Policy,
-    /// `(r, f)`.
+    /// Hot shares of the writes and of the space, `(r, f)`.
     pub load: Load,
 }
 
 impl Model {
-    /// Returns the fixed point.
+    /// Returns the steady state, which is the fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         let selection = self.policy.selection()?;
         Ok(MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?.steady_state()?)
     }
 
-    /// Returns the path from `from` over `drive_writes`, at `points` equal distances.
+    /// Returns the path from `from` over `drive_writes`, at `points` equally spaced points.
     pub fn path(
         &self,
         from: InitialState,
@@ -73,13 +73,13 @@ impl Model {
         Ok(model.transient(from, drive_writes, points)?)
     }
 
-    /// Returns the write amplification with every `d` from 1 to `most`, and the best `d`.
+    /// Returns the write amplification with every `d` from 1 to `max_choices`, and the best `d`.
     pub fn scan(&self, max_choices: u32) -> Result<OptimalChoices, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         Ok(optimal_choices(drive, &self.classes()?, self.structure, max_choices)?)
     }
 
-    /// Returns the classes of the load; a single one if its writes are uniform.
+    /// Returns the classes of the load, or a single class if its writes are uniform.
     pub fn classes(&self) -> Result<Classes, Failure> {
         let (r, f) = self.load;
         Ok(if r == f { Classes::uniform() } else { Classes::hot_cold(r, f)? })

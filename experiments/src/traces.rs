@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 
-/// Supported traces, which write and access at least the 64 blocks of a drive: name, file, and format.
+/// Supported traces, each of which writes and accesses at least 64 blocks of a drive: name, file, and format.
 pub(crate) const TRACES: [(&str, &str, &str); 21] = [
     ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
     (

@@ -1,5 +1,5 @@
-//! Cost of page validity in isolation: validity stores attached to a page-mapped log with greedy cleaning and uniformly
-//! random writes (GeckoFTL, section 5.1).
+//! Cost of page validity in isolation: validity stores attached to a page-mapped log with greedy cleaning and
+//! uniformly random writes (GeckoFTL, section 5.1).
 
 use crate::Failure;
 use crate::session::Session;
@@ -17,22 +17,22 @@ use wearwell_engine::validity::{FlashBitmap, Gecko, GeckoConfig, PageValidity};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, flash_bitmap_write_amplification, gecko_write_amplification};
 
-/// Bytes of a page (section 5, "Default Configuration").
+/// Bytes per page (section 5, "Default Configuration").
 const PAGE_BYTES: u32 = 4096;
 
-/// Ratio of the time of a page write to that of a page read (section 5).
+/// Ratio of the duration of a page write to that of a page read (section 5).
 pub const DELTA: f64 = 10.0;
 
-/// Number of application writes that results refer to.
+/// Number of application writes to which results refer.
 const INTERVAL: f64 = 1e4;
 
-/// Pages per write.
+/// Number of pages per write.
 const BATCH: usize = 64;
 
 /// Sizes of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
-    /// Logarithm of the number of blocks to the base 2 (K).
+    /// Base-2 logarithm of the number of blocks (K).
     pub log2_blocks: u32,
     /// Pages per block (B).
     pub pages_per_block: u32,
@@ -41,7 +41,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Returns the paper's drive (section 5) with another number of blocks.
+    /// Returns the paper's drive (section 5) with this number of blocks.
     pub fn of_blocks(log2_blocks: u32) -> Self {
         Drive { log2_blocks, pages_per_block: 128, load: 0.7 }
     }
@@ -56,12 +56,12 @@ impl Drive {
 pub struct WriteVolume {
     /// Total drive writes.
     pub drive_writes: f64,
-    /// Measured part, at the end.
+    /// Drive writes of the measured part, which is at the end.
     pub measured: f64,
 }
 
 impl WriteVolume {
-    /// Reads the values of the register for a drive; half as long from 2^21 blocks on.
+    /// Reads the values of the register for a drive; from 2^21 blocks on, the writes are half as many.
     fn from_session(session: &Session, drive: &Drive) -> Result<WriteVolume, Failure> {
         let scale = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
         Ok(WriteVolume {
@@ -71,7 +71,7 @@ impl WriteVolume {
     }
 }
 
-/// A store to be measured.
+/// Validity store to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Store {
     /// A bitmap in flash.
@@ -82,18 +82,18 @@ pub enum Store {
         size_ratio: u32,
         /// Number of partitions S.
         partitions: u32,
-        /// True if merges include all runs that they cascade to (appendix A).
+        /// True if a merge includes all runs to which it would cascade (appendix A).
         multiway: bool,
     },
 }
 
 impl Store {
-    /// Returns Logarithmic Gecko with T = 2 and this S, as the paper recommends.
+    /// Returns Logarithmic Gecko with T = 2 and this number of partitions S, as the paper recommends.
     pub fn gecko(partitions: u32) -> Self {
         Store::Gecko { size_ratio: 2, partitions, multiway: true }
     }
 
-    /// Returns T, S and kind of merges, or the bitmap's name.
+    /// Returns T, S and the kind of merges as a name; for the bitmap, its name.
     pub fn name(&self) -> String {
         match self {
             Store::Bitmap => "bitmap".to_owned(),
@@ -115,7 +115,7 @@ impl Store {
         })
     }
 
-    /// Returns the write amplification by the formulas of table 1 with a factor of 1.
+    /// Returns the write amplification according to the formulas in table 1, with a factor of 1.
     fn calculated(&self, drive: &Drive) -> Result<f64, Failure> {
         let sizes = FtlSizes {
             blocks: 1 << drive.log2_blocks,
@@ -137,11 +137,11 @@ impl Store {
 /// Cost of a store: page operations per 10000 application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The drive.
+    /// Drive on which the store was measured.
     pub drive: Drive,
     /// Amount of writes.
     pub length: WriteVolume,
-    /// The store.
+    /// Store that was measured.
     pub store: Store,
     /// Reads and writes caused by pages that the application invalidates.
     pub updates: [f64; 2],
@@ -151,15 +151,15 @@ pub struct Cost {
     pub erases: [f64; 2],
     /// Number of cleaning operations.
     pub cleanings: f64,
-    /// Pages of the store in flash at the end.
+    /// Number of pages of the store in flash at the end.
     pub flash_pages: u64,
     /// Calculated write amplification.
     pub calculated: f64,
 }
 
 impl Cost {
-    /// Returns the writes, plus the reads divided by delta, per application write. (Section 5 prints (w + r) / delta;
-    /// its own value for the bitmap, 1 + 1/delta, shows that only reads are divided.)
+    /// Returns the number of writes, plus the number of reads divided by delta, per application write. (Section 5
+    /// prints (w + r) / delta; its value for the bitmap, 1 + 1/delta, shows that only reads are divided.)
     pub fn write_amplification(&self) -> f64 {
         let [reads, writes] = [0, 1].map(|at| self.updates[at] + self.queries[at] + self.erases[at]);
         (writes + reads / DELTA) / INTERVAL
@@ -201,7 +201,8 @@ impl Cost {
         head.into_iter().chain(io).chain([self.flash_pages.to_string()]).chain(tail).collect()
     }
 
-    /// Returns a table of all costs, each compared with the bitmap on the same drive, if it was measured.
+    /// Returns a table of all costs. Each is compared with the cost of the bitmap on the same drive, if that was
+    /// measured.
     pub fn table(costs: &[Cost]) -> Table {
         let mut table = Table::new(&Self::COLUMNS);
         for cost in costs {
@@ -220,7 +221,7 @@ impl Cost {
 
 type Log = LogStore<Probe, PageTable, Box<dyn VictimPolicy>, Frontiers>;
 
-/// A drive under writes, with attached stores.
+/// A drive that receives writes, with attached stores.
 struct ProbedDrive {
     log: Log,
     random: Random,
@@ -265,7 +266,7 @@ impl ProbedDrive {
         batch
     }
 
-    /// Writes uniformly random pages, at least this many drive writes; returns the number of pages.
+    /// Writes uniformly random pages, at least this number of drive writes; returns the number of pages.
     fn write(&mut self, drive_writes: f64) -> Result<u64, Failure> {
         let batches = (drive_writes * f64::from(self.logical_pages) / BATCH as f64).ceil() as u64;
         let mut next = self.draw_batch();
@@ -274,7 +275,8 @@ impl ProbedDrive {
             batch.iter().for_each(|page| self.log.prefetch(*page, true));
             let mut sorted = batch;
             sorted.sort_unstable();
-            // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate batches.
+            // A page that occurs twice in a batch is invalidated twice; the probe notices both invalidations only in
+            // separate batches.
             let is_distinct = sorted.windows(2).all(|pair| pair[0] != pair[1]);
             for part in batch.chunks(if is_distinct { BATCH } else { 1 }) {
                 self.log.write(part, no_data(part.len()), 0)?;
@@ -288,11 +290,11 @@ impl ProbedDrive {
     }
 }
 
-/// Returns the costs of the stores of each of `drives`, one drive after the other.
+/// Returns the costs of the stores on each of `drives`, one drive after the other.
 ///
 /// # Errors
 ///
-/// As for one drive, and [`crate::session::Interrupted`].
+/// The errors of a single drive, and [`crate::session::Interrupted`].
 pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
     let of_drive = |(drive, stores): &(Drive, Vec<Store>)| -> Result<_, Failure> {
         Ok((*drive, stores.clone(), WriteVolume::from_session(session, drive)?))
@@ -347,7 +349,7 @@ mod tests {
 
     const SMALL: Drive = Drive { log2_blocks: 8, pages_per_block: 64, load: 0.8 };
 
-    /// Compares the engine's page table, block by block, with the stores' invalid pages.
+    /// The page table of the engine is compared, block by block, with the invalid pages of the stores.
     #[test]
     fn stores_agree_with_the_engine_about_valid_pages() {
         let two_way = Store::Gecko { size_ratio: 3, partitions: 1, multiway: false };

@@ -1,5 +1,5 @@
-//! Flash with attached validity stores: they are notified of each invalidated page and queried about each victim of
-//! cleaning, and their flash operations are counted.
+//! Flash with attached validity stores. The stores are notified of each invalidated page and queried about each
+//! victim of cleaning, and their flash operations are counted.
 
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::counters::Cause;
@@ -9,16 +9,16 @@ use wearwell_engine::layer::{
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
 
-/// Page operations of a store on its own flash.
+/// Page operations of a store on its flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlashIo {
-    /// Pages read.
+    /// Number of pages read.
     pub reads: u64,
-    /// Pages written.
+    /// Number of pages written.
     pub writes: u64,
 }
 
-/// Operations of a store, by the reason of the call.
+/// Operations of a store, by the reason for calling it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreIo {
     /// Notifications of pages that host writes invalidate.
@@ -29,7 +29,7 @@ pub struct StoreIo {
     pub erases: FlashIo,
 }
 
-/// A store, its flash, and its operations.
+/// A store with its flash and its operations.
 pub struct TrackedStore {
     store: Box<dyn PageValidity>,
     flash: MemoryFlash,
@@ -37,17 +37,17 @@ pub struct TrackedStore {
 }
 
 impl TrackedStore {
-    /// Returns a store without any recorded invalid pages.
+    /// Tracks a store that has no recorded invalid pages.
     pub fn new(store: Box<dyn PageValidity>) -> Self {
         TrackedStore { store, flash: MemoryFlash::new(), io: StoreIo::default() }
     }
 
-    /// Returns its operations so far.
+    /// Returns the operations of the store so far.
     pub fn io(&self) -> StoreIo {
         self.io
     }
 
-    /// Returns the number of its pages in flash.
+    /// Returns the number of pages that the store has in flash.
     pub fn flash_pages(&self) -> u64 {
         self.flash.live_pages()
     }
@@ -57,7 +57,7 @@ impl TrackedStore {
         self.store.peek(block, &self.flash, invalid);
     }
 
-    /// Calls the store and adds its operations to the part of `io` that `part` selects.
+    /// Calls the store, and adds its operations to the part of `io` that `part` selects.
     fn call(
         &mut self,
         part: impl FnOnce(&mut StoreIo) -> &mut FlashIo,
@@ -71,7 +71,7 @@ impl TrackedStore {
     }
 }
 
-/// Flash that observes its log. Pages that cleaning moves are not reported, because their block is erased.
+/// Flash that observes the log on it. Pages that cleaning moves are not reported, because their block is erased.
 ///
 /// A page that occurs twice in one run of the log is reported only once; batches must not contain such pages.
 pub struct Probe {
@@ -108,7 +108,7 @@ impl Medium for Probe {
 
     const READS_BY_PAGE: bool = false;
 
-    /// Erases a victim after querying each store about it, as an FTL would; checks the number of invalid pages.
+    /// Erases a victim after querying each store about it, as an FTL would, and checks the number of invalid pages.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         let valid_pages_read = std::mem::take(&mut self.valid_pages_read);
         for tracked in &mut self.stores {

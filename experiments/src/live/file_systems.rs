@@ -79,8 +79,8 @@ const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
 }
 
 /// All file systems. Commits that depend on time are deferred for a day where possible, so that slow and fast
-/// machines send the same requests. mkfs zeroes the tables of the ext file systems, so that this does not happen
-/// later in the background.
+/// machines send the same requests. The tables of the ext file systems are zeroed by mkfs, and not later in the
+/// background.
 pub const FILE_SYSTEMS: [FileSystem; 8] = [
     FileSystem {
         name: "ext4",

@@ -1,8 +1,8 @@
 //! Writes of nilfs2 and moves of its cleaner, parsed from the summaries of the logs that nilfs2 writes to its disk.
 //!
-//! Each log begins with a summary of its files and blocks (`nilfs2_ondisk.h`). Blocks that users write carry the log's
-//! own checkpoint; blocks that the cleaner moves carry the checkpoint of their first writing. A log of the cleaner is
-//! marked, except for its first part, and may also hold users' writes.
+//! Each log begins with a summary of its files and blocks (`nilfs2_ondisk.h`). Blocks that users write have the
+//! checkpoint of the log; blocks that the cleaner moves have the checkpoint of their first write. A log of the
+//! cleaner is marked, except in its first part, and may also contain writes of users.
 
 use crate::nvmfs::recorder::Media;
 use serde::{Deserialize, Serialize};
@@ -14,23 +14,24 @@ const BLOCK_BYTES: usize = 4096;
 const MAGIC: u32 = 0x1eaf_fa11;
 /// `NILFS_SS_GC`: log written by the cleaner.
 const CLEANER_FLAG: u16 = 0x10;
-/// `NILFS_DAT_INO`: the table from virtual to real block numbers; its own blocks have real numbers.
+/// `NILFS_DAT_INO`: the table from virtual to real block numbers (DAT); pointers to its blocks have real numbers.
 const DAT_INODE: u64 = 3;
-/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, the first inode of users' files; other inodes are internal files of the file system.
+/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, the first inode for files of users; other inodes are internal files of the
+/// file system.
 const ROOT_INODE: u64 = 2;
 const FIRST_USER_INODE: u64 = 11;
 /// Bytes of `nilfs_segment_summary`, `nilfs_finfo`.
 const SUMMARY_BYTES: usize = 64;
 const FILE_BYTES: usize = 24;
 
-/// Blocks of logs by type.
+/// Numbers of blocks in logs, by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogBlocks {
-    /// File contents written by users.
+    /// File content written by users.
     pub contents: u64,
-    /// Blocks of the trees that point to these contents.
+    /// Blocks of the trees that point to this content.
     pub trees: u64,
-    /// File blocks, contents and trees, that the cleaner moved.
+    /// File blocks, both content and trees, that the cleaner moved.
     pub moved: u64,
     /// Blocks of the DAT in logs of users.
     pub map: u64,
@@ -101,7 +102,7 @@ impl State {
     }
 }
 
-/// Returns the length of the summary that starts with `block`, if the block is a start of a summary.
+/// Returns the length of the summary that begins with `block`; `None` if no summary begins with it.
 fn summary_bytes(block: &[u8]) -> Option<usize> {
     let is_summary = u32_at(block, 8) == MAGIC && usize::from(u16_at(block, 12)) == SUMMARY_BYTES;
     let bytes = u32_at(block, 48) as usize;
@@ -120,13 +121,13 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// Returns the offset of an entry that would begin at `at`: entries do not cross block boundaries.
+/// Returns the offset of an entry that would begin at `at`, but must not cross a block boundary.
 fn entry_at(at: usize, bytes: usize) -> usize {
     if at % BLOCK_BYTES + bytes > BLOCK_BYTES { at.next_multiple_of(BLOCK_BYTES) } else { at }
 }
 
 impl LogBlocks {
-    /// Counts a log by its summary.
+    /// Adds the blocks of a log, according to its summary.
     fn count(&mut self, summary: &[u8]) {
         let is_by_cleaner = u16_at(summary, 14) & CLEANER_FLAG != 0;
         let checkpoint = u64_at(summary, 56);
@@ -170,7 +171,7 @@ impl LogBlocks {
 mod tests {
     use super::*;
 
-    /// Builds a summary of files: inode, checkpoint, number of blocks, number of data blocks.
+    /// Builds a summary of files, each with inode, checkpoint, number of blocks, and number of data blocks.
     fn summary(flags: u16, checkpoint: u64, files: &[(u64, u64, u32, u32)]) -> Vec<u8> {
         let mut summary = vec![0; SUMMARY_BYTES];
         for (inode, written_at, blocks, data_blocks) in files {
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn moved_blocks_new_blocks_and_metadata_are_counted_separately() {
-        // The first file's entries extend into a third block, and those of the DAT have the other lengths.
+        // The entries of the first file extend into a third block, and those of the DAT have different lengths.
         let files =
             |cno| [(20, cno, 600, 590), (DAT_INODE, 0, 40, 30), (21, 9, 7, 7), (22, cno, 3, 3), (5, 0, 2, 2)];
         let (new, old) = (files(9), files(5));
@@ -213,10 +214,10 @@ mod tests {
         let moved =
             LogBlocks { contents: 607, moved: 603, map_by_cleaner: 40, other_by_cleaner: 5, ..written };
         let more = LogBlocks { contents: 614, moved: 1206, map: 80, other: 10, ..moved };
-        // The most recent log is not counted before another begins.
+        // The most recent log is not counted until another one begins.
         for (log, before) in [(&by_user, none), (&by_cleaner, written), (&unmarked, moved), (&by_user, more)]
         {
-            // Block by block, as a guest writes.
+            // The log is written block by block, as a guest does.
             for block in log.chunks(BLOCK_BYTES) {
                 image.write(offset, block).unwrap();
                 logs.record_write(&image, offset, block);

@@ -6,12 +6,12 @@ use crate::nvmfs::replay::{Drive, EXTRA_BYTES, ReplayCounts, ReplayFtl, replay_t
 use crate::nvmfs::simulate::{Mark, SimulatedFileSystem, Sizes};
 use serde::{Deserialize, Serialize};
 
-/// Totals at a moment, since the file system was made.
+/// Totals at one moment, since the file system was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// Bytes that the workload wrote, including the creation of its files.
+    /// Number of bytes that the workload wrote, including the creation of its files.
     pub written_bytes: u64,
-    /// Bytes that the drive was sent.
+    /// Number of bytes sent to the drive.
     pub sent_bytes: u64,
     /// Results of a drive with a page-level map.
     pub page: ReplayCounts,
@@ -19,7 +19,7 @@ pub struct Observation {
     pub fast: Option<ReplayCounts>,
     /// Number of blocks in recycled segments.
     pub recycled_blocks: u64,
-    /// Number of valid blocks among them, which were moved.
+    /// Number of valid blocks in these segments, which were moved.
     pub moved_blocks: u64,
 }
 
@@ -36,22 +36,22 @@ impl Observation {
         }
     }
 
-    /// Returns the bytes sent to the drive per byte that the workload wrote.
+    /// Returns the number of bytes sent to the drive per byte that the workload wrote.
     pub fn traffic(&self) -> f64 {
         self.sent_bytes as f64 / self.written_bytes as f64
     }
 
-    /// Returns the erases of the drive with a page-level map per GiB that the workload wrote.
+    /// Returns the number of erases of the drive with a page-level map per GiB that the workload wrote.
     pub fn page_erases(&self) -> f64 {
         self.page.erases as f64 * f64::from(1 << 30) / self.written_bytes as f64
     }
 
-    /// Returns the erases of FAST per GiB that the workload wrote.
+    /// Returns the number of erases of FAST per GiB that the workload wrote.
     pub fn fast_erases(&self) -> Option<f64> {
         self.fast.map(|fast| fast.erases as f64 * f64::from(1 << 30) / self.written_bytes as f64)
     }
 
-    /// Returns the pages that the drive with a page-level map programmed per page that the workload wrote.
+    /// Returns the number of pages that the drive with a page-level map programmed per page that the workload wrote.
     pub fn programs(&self) -> f64 {
         self.page.programs as f64 * 4096.0 / self.written_bytes as f64
     }
@@ -65,7 +65,8 @@ impl Observation {
 /// Moments of observation, and parameters of the drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObservationPlan {
-    /// Moments as multiples of the disk that the workload has written since its files were made, in rising order.
+    /// Moments at which to observe: the amount that the workload has written since its files were made, as multiples
+    /// of the size of the disk, in ascending order.
     #[serde(rename = "disks")]
     pub moments: Vec<f64>,
     /// Share of the flash that is spare space.
@@ -73,12 +74,12 @@ pub struct ObservationPlan {
     pub spare_factor: f64,
     /// Number of 4 KiB pages in an erase block.
     pub pages_per_block: u32,
-    /// True if FAST is observed too.
+    /// True if FAST is observed, too.
     pub fast: bool,
 }
 
 impl ObservationPlan {
-    /// Plays a workload and observes it: first when its files are made, then at each of these moments.
+    /// Runs a workload and observes it: first when its files are made, then at each of the moments.
     ///
     /// # Errors
     ///
@@ -146,7 +147,8 @@ mod tests {
             );
             assert_eq!(half.written_bytes - files.written_bytes, 16 << 20);
             assert_eq!(all.since(half).written_bytes, 16 << 20);
-            // The drives received all sent bytes; an observation equals that of an ordinary replay up to this moment.
+            // The drives received all bytes that were sent. An observation equals that of an ordinary replay up to
+            // this moment.
             for observation in &found {
                 assert_eq!(observation.page.host_pages * 4096, observation.sent_bytes);
                 assert_eq!(observation.fast.unwrap().host_pages, observation.page.host_pages);

@@ -4,20 +4,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::Op;
 
-/// Tolerance for the lateness of a request that waited for the drive: threads sleep a little longer than requested.
+/// Tolerance for the delay of a request that waited for the drive: threads sleep slightly longer than requested.
 const LATENESS_TOLERANCE: Duration = Duration::from_micros(200);
 
-/// Speed of a drive: a request takes the time of its bytes, but at least a minimum time unless it continues where the
-/// last one of its kind ended. Trims and flushes take no time.
+/// Speed of a drive. The duration of a request is that of its bytes. It is at least a minimum time, unless the
+/// request continues where the last one of its kind ended. Trims and flushes take no time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// Sequential write rate, in megabytes (10^6 bytes) per second.
     pub write_mb_per_s: f64,
-    /// Least time of a non-sequential write, µs.
+    /// Minimum time of a non-sequential write, µs.
     pub write_us: f64,
     /// Sequential read rate, in megabytes per second.
     pub read_mb_per_s: f64,
-    /// Least time of a non-sequential read, µs.
+    /// Minimum time of a non-sequential read, µs.
     pub read_us: f64,
 }
 
@@ -43,7 +43,7 @@ impl Rates {
 #[derive(Debug)]
 pub struct Pacer {
     rates: Rates,
-    /// Factor by which the drive is slower than the rates.
+    /// Factor by which the drive is slower than its rates.
     slowed_by: u32,
     state: Mutex<State>,
 }
@@ -107,7 +107,7 @@ mod tests {
             }
             (done - before).as_secs_f64()
         };
-        // Scattered small writes, sequential small writes, and scattered large writes.
+        // The requests are scattered small writes, sequential small writes, and scattered large writes.
         let scattered = play(Op::Write, &mut (0..3300).map(|at| at * 8192), 4096);
         let in_order = play(Op::Write, &mut (0..3300).map(|at| (1 << 30) + at * 4096), 4096);
         let large = play(Op::Write, &mut (0..100).map(|at| at << 20), 512 << 10);

@@ -20,9 +20,9 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";
-/// Cache lifetime of attributes: the disk never changes by itself.
+/// Time for which attributes may be cached: only requests change the disk.
 const ATTRIBUTE_TTL: Duration = Duration::from_secs(1 << 20);
-/// Largest request of the loop device, bytes.
+/// Maximum size of a request of the loop device, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
@@ -40,7 +40,7 @@ pub trait Media: Send + Sync {
     /// Returns an error if the media fail.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Clears a range, which then reads as zeroes. `trim` is true for a discard, and false for writing zeroes.
+    /// Clears a range, which then reads as zeroes. `trim` is true for a discard, and false for a write of zeroes.
     ///
     /// # Errors
     /// Returns an error if the media fail.
@@ -67,16 +67,16 @@ impl Media for File {
         Ok(fallocate(self, hole, offset, length)?)
     }
 
-    /// Does nothing: the file need not survive a crash of the machine.
+    /// This does nothing, because the file need not survive a crash of the machine.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Callback that receives the disk's content, and an offset with the data that was just written there.
+/// Callback that receives the content of the disk, and an offset with the data that was just written there.
 pub type OnWrite = Box<dyn Fn(&dyn Media, u64, &[u8]) + Send + Sync>;
 
-/// Requests so far.
+/// Log of the requests so far.
 #[derive(Debug)]
 struct RequestLog {
     started: Instant,
@@ -91,7 +91,7 @@ impl RequestLog {
     }
 }
 
-/// A disk mounted as the file [`Recorder::disk`]; unmounted when dropped.
+/// A disk that is mounted as the file [`Recorder::disk`], and unmounted when dropped.
 pub struct Recorder {
     log: Arc<RequestLog>,
     /// Path of the disk.
@@ -101,23 +101,24 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a disk of `bytes` with its content in the folder `scratch`: in memory if that is a tmpfs.
+    /// Creates a disk of `bytes` bytes with its content in the folder `scratch`, which is in memory if the folder is
+    /// on a tmpfs.
     ///
-    /// Errors: as for mounting by FUSE, which requires root.
+    /// Errors: those of mounting by FUSE, which requires root.
     pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
         Recorder::start_with_callback(scratch, bytes, Box::new(|_, _, _| ()))
     }
 
-    /// Creates a disk like [`Recorder::start`]; `on_write` receives all writes.
+    /// Creates a disk as [`Recorder::start`] does; `on_write` is called for all writes.
     pub fn start_with_callback(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
         Recorder::serve(scratch, bytes, create_file(scratch, bytes)?, on_write, None)
     }
 
-    /// Creates a disk of `bytes` whose content `media` stores; `scratch` has only its mount point.
+    /// Creates a disk of `bytes` bytes whose content `media` stores; `scratch` contains only its mount point.
     ///
     /// # Errors
     ///
-    /// As for [`Recorder::start`].
+    /// The errors of [`Recorder::start`].
     pub fn start_with_media(
         scratch: &Path,
         bytes: u64,
@@ -127,11 +128,11 @@ impl Recorder {
         Recorder::serve(scratch, bytes, media, on_write, None)
     }
 
-    /// Creates a disk like [`Recorder::start`]; `pace` determines the duration of requests.
+    /// Creates a disk as [`Recorder::start`] does; `pace` determines the duration of requests.
     ///
     /// # Errors
     ///
-    /// As for [`Recorder::start`].
+    /// The errors of [`Recorder::start`].
     pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pacer>) -> Result<Recorder, Failure> {
         Recorder::serve(scratch, bytes, create_file(scratch, bytes)?, Box::new(|_, _, _| ()), Some(pace))
     }
@@ -171,7 +172,7 @@ impl Recorder {
     }
 }
 
-/// Creates a sparse file of `bytes` in the folder `scratch`.
+/// Creates a sparse file of `bytes` bytes in the folder `scratch`.
 fn create_file(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
     let file =
         File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
@@ -182,7 +183,7 @@ fn create_file(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
 /// Attaches a loop device to the disk; `clean_up` detaches it.
 pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let disk = recorder.disk.to_string_lossy();
-    // Sectors of 4 KiB, so that no request is smaller than a page; direct I/O, so that reads reach the disk.
+    // With sectors of 4 KiB, no request is smaller than a page; with direct I/O, reads reach the disk.
     let device = output_of(&["losetup", "-f", "--show", "-b", "4096", "--direct-io=on", &disk])?;
     clean_up.add(&["losetup", "-d", &device]);
     Ok(device)
@@ -303,8 +304,8 @@ impl Filesystem for Disk {
         reply.written(data.len() as u32);
     }
 
-    /// Discards arrive as hole punching. The kernel distinguishes zeroing from it, but a drive without a command for
-    /// zeroing would receive zeros: it counts as a write.
+    /// Discards arrive as hole punching. The kernel distinguishes them from zeroing, but a drive without a command
+    /// for zeroing would receive zeros, so zeroing counts as a write.
     fn fallocate(
         &self,
         _: &Asked,

@@ -7,7 +7,7 @@ use crate::recordings::{self, Label, written_bytes};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::RequestBatch;
 
-/// Name of the shipped trace and table.
+/// Name of the files with the shipped trace and table.
 pub const NAME: &str = "file_systems";
 const TRACE: &[u8] = include_bytes!("../../recordings/file_systems.csv.xz");
 const TABLE: &str = include_str!("../../recordings/file_systems.csv");
@@ -15,22 +15,22 @@ const TABLE: &str = include_str!("../../recordings/file_systems.csv");
 /// Settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Size of the page cache.
+    /// Size of the page cache in bytes.
     pub cache_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Setting {
-    /// Returns the name of its recording.
+    /// Returns the name of the recording with this setting.
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.file_system, self.workload, self.utilisation)
     }
@@ -41,37 +41,37 @@ impl Setting {
 pub struct FileSystemRecordingInfo {
     /// Volume in the trace.
     pub volume: u32,
-    /// The file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Size of the page cache.
+    /// Size of the page cache in bytes.
     pub cache_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
-    /// Index of the first request of the main phase, from 0.
+    /// Index of the first request of the main phase, starting from 0.
     pub measured_from: usize,
-    /// Bytes that the workload wrote in the main phase.
+    /// Number of bytes that the workload wrote in the main phase.
     pub user_written_bytes: u64,
-    /// Bytes that the workload read in the main phase.
+    /// Number of bytes that the workload read in the main phase.
     pub user_read_bytes: u64,
-    /// Bytes sent to the disk in the main phase.
+    /// Number of bytes sent to the disk in the main phase.
     pub written_bytes: u64,
-    /// Duration on the recording machine, seconds.
+    /// Duration in seconds on the recording machine.
     pub seconds: f64,
-    /// Time spent waiting for the cleaner, seconds.
+    /// Time in seconds spent waiting for the cleaner.
     pub waited_seconds: f64,
     /// Number of segments that the cleaner freed, if there is a cleaner.
     pub cleaned_segments: Option<u64>,
     /// Number of 4 KiB blocks in these segments.
     pub recycled_blocks: Option<u64>,
-    /// Number of valid file blocks among them, which were moved.
+    /// Number of valid file blocks in these segments, which were moved.
     pub moved_blocks: Option<u64>,
-    /// Number of requests of the recording.
+    /// Number of requests in the recording.
     pub requests: usize,
     /// Checksum of the requests.
     pub checksum: String,
@@ -81,7 +81,7 @@ pub struct FileSystemRecordingInfo {
 pub type Recording = recordings::Recording<FileSystemRecordingInfo>;
 
 impl FileSystemRecordingInfo {
-    /// Returns the figures of a recording with this setting, before it is labelled.
+    /// Returns the figures of a recording with this setting, before its volume and checksum are set.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Replay of requests to a drive on the two FTLs of the paper (section IV-C).
+//! Replay of requests to a drive on the two FTLs in the paper (section IV-C).
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -9,7 +9,7 @@ use wearwell_engine::counters::{Cause, Operation};
 use wearwell_stack::{Stack, build};
 use wearwell_trace::{Op, Request, RequestBatch};
 
-/// Bytes of a page: "4KB page, 256 KB block".
+/// Bytes per page: "4KB page, 256 KB block".
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The FTLs: "(a)FAST as a representative hybrid FTL scheme and (b)page-level FTL".
@@ -25,7 +25,7 @@ impl ReplayFtl {
     /// Both FTLs.
     pub const ALL: [ReplayFtl; 2] = [ReplayFtl::Page, ReplayFtl::Fast];
 
-    /// Returns the name in scenarios.
+    /// Returns the name of the FTL in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             ReplayFtl::Page => "log",
@@ -37,20 +37,21 @@ impl ReplayFtl {
 /// Operations of the drive for the measured requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayCounts {
-    /// Pages that the host wrote.
+    /// Number of pages that the host wrote.
     pub host_pages: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Valid pages copied by cleaning or merging.
+    /// Number of valid pages copied by cleaning or merging.
     pub copied_pages: u64,
-    /// Total pages programmed.
+    /// Number of pages programmed in total.
     pub programs: u64,
-    /// Total pages read.
+    /// Number of pages read in total.
     pub reads: u64,
 }
 
 impl ReplayCounts {
-    /// Returns the valid pages copied per erase, the paper's erase cost; `None` without erases.
+    /// Returns the number of valid pages copied per erase, which is the erase cost of the paper; `None` without
+    /// erases.
     pub fn erase_cost(&self) -> Option<f64> {
         (self.erases > 0).then(|| self.copied_pages as f64 / self.erases as f64)
     }
@@ -60,8 +61,9 @@ impl ReplayCounts {
         (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
     }
 
-    /// Returns the seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25
-    /// µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
+    /// Returns the number of seconds that dies were busy, one after the other. The flash is like that of the paper's
+    /// drive: SLC with 25 µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1
+    /// with 200 to 300 µs).
     pub fn die_seconds(&self) -> f64 {
         (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
     }
@@ -91,10 +93,11 @@ impl ReplayCounts {
     }
 }
 
-/// Replays requests on a fresh drive with a capacity of `capacity_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 % of
-/// its flash in reserve. Only requests from number `measured_from` on are counted; the earlier ones set up the state.
+/// Replays requests on a fresh drive with a capacity of `capacity_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 %
+/// of its flash in reserve. Only requests from number `measured_from` on are counted; earlier requests set up the
+/// state.
 ///
-/// Discards are passed on. Errors: a request beyond the drive's end.
+/// Discards are forwarded. Errors: a request beyond the end of the drive.
 pub fn replay(
     requests: &RequestBatch,
     measured_from: usize,
@@ -113,17 +116,17 @@ pub const SPARE_FACTOR: f64 = 0.1;
 pub struct Drive<'a> {
     /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// Number of 4 KiB pages in a block.
+    /// Number of 4 KiB pages per block.
     pub pages_per_block: u32,
-    /// Additional capacity in bytes, which is not used.
+    /// Additional capacity in bytes, which requests do not use.
     pub extra_bytes: u64,
     /// Share of the flash in reserve.
     pub spare_factor: f64,
-    /// Settings of the FTL, as in a scenario.
+    /// Settings of the FTL, in the form of a scenario.
     pub ftl: &'a str,
 }
 
-/// FAST takes its log blocks from the reserve; this additional capacity covers the rounding to whole blocks.
+/// Additional capacity for the rounding to whole blocks; FAST takes its log blocks from the reserve.
 pub const EXTRA_BYTES: u64 = 4 << 20;
 
 impl<'a> Drive<'a> {
@@ -141,7 +144,7 @@ impl<'a> Drive<'a> {
     /// Returns the empty stack.
     fn stack(&self) -> Result<Stack<()>, Failure> {
         let capacity = self.capacity_bytes + self.extra_bytes;
-        // The reserve is at least as large as requested, rounded to whole blocks.
+        // The reserve is at least as large as requested, because it is rounded up to whole blocks.
         let pages = (capacity as f64 / 4096.0 / (1.0 - self.spare_factor)).round() as u64;
         let blocks = pages.div_ceil(self.pages_per_block.into());
         let mut scenario = scenario(&format!(
@@ -154,7 +157,7 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// Replays requests as [`replay`] does, on any drive.
+/// Replays requests on any drive as [`replay`] does.
 pub fn replay_on(
     requests: &RequestBatch,
     measured_from: usize,
@@ -164,7 +167,8 @@ pub fn replay_on(
     Ok(done[1].since(done[0]))
 }
 
-/// Replays requests on a fresh drive; returns the operations so far at each of these numbers of requests, which must rise.
+/// Replays requests on a fresh drive. Returns the numbers of operations so far at each of these numbers of requests,
+/// which must be in ascending order.
 pub fn replay_to_marks(
     requests: &RequestBatch,
     marks: &[usize],
@@ -183,7 +187,7 @@ pub fn replay_to_marks(
 pub fn pages_of(request: &Request) -> Range<u64> {
     let end = request.offset_bytes + request.length_bytes;
     match request.op {
-        // A partly discarded page is kept.
+        // A page that is partly discarded keeps its content.
         Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
         Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
         Op::Flush => 0..0,

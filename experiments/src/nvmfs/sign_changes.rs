@@ -1,4 +1,4 @@
-//! Amount of writes at which the sign of Figure 6 changes: tables and maps.
+//! Amount of writes at which the sign of the difference in Figure 6 changes: tables and maps.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,17 +10,17 @@ use crate::table::Table;
 /// Change of sign along a series of rows with different amounts of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SignChange {
-    /// NVMFS sends less until this many disks are written, and more from there on.
+    /// NVMFS sends less until the writes are this multiple of the disk's size, and more after that.
     At(f64),
-    /// NVMFS sends less throughout.
+    /// NVMFS sends less for all amounts.
     Never,
-    /// NVMFS sends more from the start.
+    /// NVMFS sends more for all amounts.
     FromStart,
     /// One of the two file systems sends nothing.
     Unknown,
 }
 
-/// Returns the change of sign of a series of pairs: amount of writes, in rising order, and mean.
+/// Returns the change of sign of a series of pairs, each with an amount of writes, in ascending order, and a mean.
 fn sign_change(values: &[(f64, f64)]) -> SignChange {
     match values.first() {
         None => return SignChange::Unknown,
@@ -29,7 +29,7 @@ fn sign_change(values: &[(f64, f64)]) -> SignChange {
     }
     let crossed = values.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
     let Some(&[(from, less), (to, more)]) = crossed else { return SignChange::Never };
-    // Linear interpolation over the logarithm of the amount of writes.
+    // The interpolation is linear in the logarithm of the amount of writes.
     SignChange::At((from.ln() + (to / from).ln() * less / (less - more)).exp())
 }
 
@@ -56,8 +56,8 @@ pub fn crossings(moments: usize, rows: &[Row]) -> Table {
     table
 }
 
-/// Draws the changes of sign, one map per rival and start of counting: columns are files and orders, rows are workloads
-/// and NVRAM sizes. The cells of the paper's reading are marked.
+/// Draws the changes of sign in one map per rival and start of counting. Columns are files and orders, rows are
+/// workloads and NVRAM sizes. The cells of the interpretation that fits the paper are marked.
 pub fn draw_sign_changes(
     session: &Session,
     interpretation: &Interpretation,
@@ -127,8 +127,8 @@ fn cell(series: &[Row], interpretation: &Interpretation, max_written: f64) -> (f
     (colour, format!("{text}{mark}"))
 }
 
-/// Draws the bytes sent by NVMFS relative to the rival of the paper's reading, over the amount of writes, for its NVRAM
-/// size and orders; the reading's own values are marked.
+/// Draws the bytes that NVMFS sends relative to the rival, over the amount of writes. The rival, the NVRAM size and
+/// the orders are those of the interpretation that fits the paper, whose values are marked.
 pub fn draw_course(
     session: &Session,
     interpretation: &Interpretation,
@@ -167,7 +167,7 @@ pub fn draw_course(
     Ok(())
 }
 
-/// Draws the number of workloads, out of four, with which NVMFS sends less: a map per utilisation.
+/// Draws the number of workloads, out of four, with which NVMFS sends less, in one map per utilisation.
 pub fn draw_counts(session: &Session, utilisations: &[f64], rows: &[Row]) -> Result<(), Failure> {
     for &utilisation in utilisations {
         let is_selected = |row: &&Row| row.case.utilisation == utilisation && row.has_default_order();

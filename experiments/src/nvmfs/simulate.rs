@@ -1,4 +1,4 @@
-//! Simulation of NVMFS and Conquest under the workloads, without a mount.
+//! Simulation of NVMFS and Conquest under the workloads of the paper, without a mount.
 
 use crate::Failure;
 use crate::nvmfs::assumed_values::AssumedValues;
@@ -35,15 +35,16 @@ impl std::error::Error for WorkloadFailure {
     }
 }
 
-/// True if the error is that a file system ran out of space.
+/// True if the error is that a file system had no free space.
 pub fn ran_out_of_space(error: &Failure) -> bool {
     let first: &(dyn std::error::Error + 'static) = &**error;
     let mut causes = std::iter::successors(Some(first), |error| error.source());
     causes.any(|error| matches!(error.downcast_ref(), Some(wearwell_nvmfs::api::Error::NoSpace(_))))
 }
 
-/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload. They are estimated to take at most a third of
-/// the NVRAM. The design's limit of 1 MiB would include all files of three workloads, of which a tenth fit.
+/// Maximum size in bytes of the files that Conquest keeps on NVRAM, by workload. These files are estimated to take at
+/// most a third of the NVRAM. The 1 MiB of the design would include all files of three workloads, only a tenth of
+/// which fit.
 const CONQUEST_MAX_FILE_BYTES: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
@@ -52,40 +53,41 @@ const CONQUEST_MAX_FILE_BYTES: [(&str, u64); 4] =
 pub struct Sizes {
     /// Size of the SSD in bytes.
     pub disk_bytes: u64,
-    /// Size of the NVRAM in bytes; "4GB" beside 64 GB in the paper.
+    /// Size of the NVRAM in bytes; the paper has "4GB" with an SSD of 64 GB.
     pub nvram_bytes: u64,
-    /// Bytes that a workload writes once its files are made.
+    /// Number of bytes that a workload writes after its files are made.
     pub written_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Sizes {
-    /// Returns sizes with an NVRAM of the SSD's size divided by `one_over`, in whole blocks.
+    /// Returns sizes with an NVRAM of the SSD's size divided by `one_over`, rounded to whole blocks.
     pub fn with_nvram(disk_bytes: u64, one_over: u64, written_bytes: u64, seed: u64) -> Sizes {
         let nvram_bytes = disk_bytes / one_over / BLOCK_BYTES * BLOCK_BYTES;
         Sizes { disk_bytes, nvram_bytes, written_bytes, seed }
     }
 }
 
-/// A file system to be simulated.
+/// File system to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimulatedFileSystem {
-    /// Name in the tables.
+    /// Name of the file system in the tables.
     pub name: &'static str,
     /// Placement of data.
     pub placement: PlacementKind,
     /// Options of the file system.
     pub options: Options,
-    /// Share of the SSD's extents that it keeps free for cleaning.
+    /// Share of the SSD's extents that the file system keeps free for cleaning.
     pub reserve: f64,
-    /// Factor for the size up to which Conquest keeps files on NVRAM.
+    /// Factor for the maximum size of files that Conquest keeps on NVRAM.
     #[serde(rename = "keeps")]
     pub size_factor: f64,
 }
 
-/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's files
-/// take 8.5 KB on the disk, and some more are created and deleted; the other workloads have far fewer files.
+/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's
+/// files take 8.5 KB each on the disk, and further ones are created and deleted; the other workloads have far fewer
+/// files.
 pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
     (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
 }
@@ -123,8 +125,8 @@ impl SimulatedFileSystem {
         ]
     }
 
-    /// Returns the machine for files that take `utilisation` of the SSD, as of a disk of that size: space that a file
-    /// system needs for itself is not counted.
+    /// Returns the machine for files that take the fraction `utilisation` of the SSD. This fraction refers to the
+    /// size of the SSD; the space that a file system needs for its metadata is not subtracted.
     fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
         let files_bytes = utilisation * sizes.disk_bytes as f64;
         let inodes = inodes(&load.kind, files_bytes);
@@ -148,10 +150,10 @@ impl SimulatedFileSystem {
         WorkloadFailure { case: format!("{}, {} at {utilisation}", self.name, load.name), cause: why }
     }
 
-    /// Plays a workload until it has written each of these numbers of bytes in turn since its files were made. Returns
-    /// all requests to the drive, and the state when the files were made and at each number.
+    /// Runs a workload until it has written each of these numbers of bytes in turn, counted since its files were
+    /// made. Returns all requests to the drive, and the state when the files were made and at each number.
     ///
-    /// Errors: a workload that does not fit.
+    /// Errors: a workload that does not fit on the file system.
     pub fn play_to(
         &self,
         load: &Load,
@@ -188,9 +190,9 @@ impl SimulatedFileSystem {
         Ok((requests, marks))
     }
 
-    /// Plays a workload.
+    /// Runs a workload.
     ///
-    /// Errors: a workload that does not fit.
+    /// Errors: a workload that does not fit on the file system.
     pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
         let failed = |why| self.failure(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
@@ -223,22 +225,22 @@ impl SimulatedFileSystem {
     }
 }
 
-/// State of a file system at a moment.
+/// State of a file system at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// Number of requests to the drive so far.
     pub requests: usize,
-    /// Bytes that the workload wrote, including the creation of its files.
+    /// Number of bytes that the workload wrote, including the creation of its files.
     pub written_bytes: u64,
-    /// Bytes sent to the drive.
+    /// Number of bytes sent to the drive.
     pub sent_bytes: u64,
     /// Number of blocks in recycled segments.
     pub recycled_blocks: u64,
-    /// Number of these blocks that had to be moved.
+    /// Number of blocks in these segments that had to be moved.
     pub moved_blocks: u64,
 }
 
-/// Returns the size of the largest files that Conquest keeps on NVRAM.
+/// Returns the maximum size of the files that Conquest keeps on NVRAM.
 fn max_nvram_file_bytes(workload: &str) -> u64 {
     let found = CONQUEST_MAX_FILE_BYTES.iter().find(|(name, _)| *name == workload);
     found.map_or(Options::default().small_file_bytes, |(_, bytes)| *bytes)

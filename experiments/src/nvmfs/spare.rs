@@ -1,37 +1,40 @@
-//! Prediction of the effective spare space of a host's log and of an FTL below in-place writes.
+//! Prediction of the effective spare space of a host's log, and of an FTL below in-place writes.
 //!
-//! Both file systems have the same NVRAM with the same dirty pages, `d` of them on average, so they have the same hits
-//! and send the same pages. They differ in where cleaning happens, and in its spare space.
+//! Both file systems have the same NVRAM with the same number of dirty pages, `d` on average, so they have the same
+//! hits and send the same pages. They differ in the place where cleaning happens, and in its spare space.
 //!
-//! - Below in-place writes, the FTL holds a page for each block of a file, even if a newer version is on NVRAM: `u D`
-//!   of its `T` pages are valid. Its spare factor is `1 - u D / T`.
-//! - NVMFS drops a block on the SSD once a newer version is on NVRAM. So `u D - d` blocks are valid there, in all
-//!   extents but the few that are kept free: the spare factor is `1 - (u D - d) / E`. Extents are trimmed and written
-//!   as a whole: if an erase block is no larger than an extent, the FTL copies nothing.
+//! - Below in-place writes, the FTL stores a page for each block of a file, even if a newer version is on NVRAM:
+//!   `u D` of its `T` pages are valid. Its spare factor is `1 - u D / T`.
+//! - NVMFS drops a block on the SSD as soon as a newer version is on NVRAM. So `u D - d` blocks are valid on the SSD,
+//!   in all extents except the few that are kept free: the spare factor is `1 - (u D - d) / E`. Extents are trimmed
+//!   and written as a whole. Therefore, if an erase block is not larger than an extent, the FTL copies nothing.
 //!
-//! Under uniform writes, each cleans at the cost of greedy cleaning at its spare factor (`greedy` of the theory). The host's
-//! spare factor is larger if approximately `d / D > u (h + e) / (1 + h)`. In words: *the dirty part of the NVRAM must be
-//! larger than the spare space of the FTL*, which is `h` relative to its capacity, plus the part `e` that the log keeps free.
+//! Under uniform writes, both clean at the cost of greedy cleaning at its spare factor (`greedy` of the theory). The
+//! host's spare factor is larger if approximately `d / D > u (h + e) / (1 + h)`. In words: *the dirty part of the
+//! NVRAM must be larger than the spare space of the FTL*, which is `h` relative to its capacity, plus the part `e`
+//! that the log keeps free.
 
 use crate::Failure;
 use wearwell_theory::Drive;
 use wearwell_theory::closed_forms::greedy;
 
-/// Number of blocks of an extent.
+/// Number of blocks per extent.
 const EXTENT_BLOCKS: f64 = 128.0;
-/// Bytes of metadata per NVRAM page (page table, inodes), per SSD block (owners and bits), and per file block (pointers).
+/// Bytes of metadata per NVRAM page (page table, inodes), per SSD block (owners and bitmap), and per file block
+/// (pointers).
 const PAGE_INFO_BYTES: f64 = 32.0 + 128.0;
 const OWNER_BYTES: f64 = 8.0 + 1.0 / 8.0;
 const POINTER_BYTES: f64 = 8.0;
 const PAGE_BYTES: f64 = 4096.0;
-/// Pages that are never dirty (two extents, `store/room.rs`), and one more extent: flushing begins that far below the limit.
+/// Number of pages that are never dirty (two extents, `store/space.rs`), plus one extent: flushing begins this number
+/// of pages below the limit.
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
-/// Shares of the NVRAM's pages at which flushing begins and ends; the average is in the middle.
+/// Shares of the NVRAM's pages at which flushing begins and ends; the average number of dirty pages is in the middle.
 const FLUSH_THRESHOLDS: (f64, f64) = (0.8, 0.5);
-/// Share of free extents below which recycling begins, and least share of the used ones that packing must free.
+/// Share of free extents below which recycling begins, and minimum share of the used extents that packing must free.
 const RECYCLE_FREE: f64 = 0.02;
 const RECYCLE_FRAGMENTATION: f64 = 0.1;
-/// Extents in reserve or in use even if recycling does not begin: two for cleaning, and that of the label.
+/// Number of extents in reserve or in use even before recycling begins: two for cleaning, and that of the label.
 const MIN_RESERVED_EXTENTS: f64 = 3.0;
 
 /// Sizes of a file system, its NVRAM and its drive.
@@ -45,7 +48,7 @@ pub struct Space {
     pub utilisation: f64,
     /// Spare pages of the flash as a share of the capacity.
     pub over_provisioning: f64,
-    /// Pages per erase block.
+    /// Number of pages per erase block.
     pub pages_per_block: u32,
 }
 
@@ -75,7 +78,8 @@ impl Space {
         1.0 - valid / (self.disk_blocks - MIN_RESERVED_EXTENTS * EXTENT_BLOCKS)
     }
 
-    /// Returns the pages programmed under NVMFS per page programmed under in-place writes, for uniform writes.
+    /// Returns the ratio of pages programmed under NVMFS to pages programmed under in-place writes, for uniform
+    /// writes.
     ///
     /// # Errors
     ///
@@ -89,7 +93,8 @@ impl Space {
         Ok(host * self.extents_in_blocks()? / below)
     }
 
-    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses them one by one, like pages.
+    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses these one by one,
+    /// like pages.
     fn extents_in_blocks(&self) -> Result<f64, Failure> {
         let extents = f64::from(self.pages_per_block) / EXTENT_BLOCKS;
         if extents <= 1.0 {
@@ -99,11 +104,12 @@ impl Space {
         Ok(greedy(&Drive::new(extents as u32, spare_factor)?)?)
     }
 
-    /// Returns the share of NVRAM at which both program equally many pages; `None` if no share up to `max_nvram` is enough.
+    /// Returns the share of NVRAM at which both file systems program the same number of pages; `None` if no share up
+    /// to `max_nvram` is enough.
     ///
     /// # Errors
     ///
-    /// As for [`Space::program_ratio`].
+    /// The errors of [`Space::program_ratio`].
     pub fn break_even_nvram(&self, max_nvram: f64) -> Result<Option<f64>, Failure> {
         let at = |nvram: f64| Space { nvram, ..*self }.program_ratio();
         let (mut low, mut high) = (1e-4, max_nvram);

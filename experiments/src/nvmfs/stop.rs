@@ -15,7 +15,7 @@ static RUNNING_JOB: Mutex<Option<u32>> = Mutex::new(None);
 
 /// Installs handlers with which SIGINT, SIGTERM and SIGHUP end the running job instead of this program.
 ///
-/// Errors: it was called before.
+/// Errors: the function was called before.
 pub fn on_signals() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(request_stop)?)
 }
@@ -56,11 +56,12 @@ pub fn unless_interrupted<T>(session: &Session, run: impl FnOnce() -> T) -> T {
 pub struct StopGuard(());
 
 impl StopGuard {
-    /// Registers `job`, which must pass signals on to its children, as `timeout` does. At most one job runs at a time.
+    /// Registers `job`, which must forward signals to its children, as `timeout` does. At most one job runs at a
+    /// time.
     pub fn new(job: &Child) -> StopGuard {
         let job = job.id();
         *RUNNING_JOB.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-        // The request may have come between the start of the job and its registration.
+        // The request may have arrived between the start of the job and its registration.
         if is_stop_requested() {
             terminate(job);
         }

@@ -1,9 +1,9 @@
-//! Timed measurements of file systems: each is mounted in User-mode Linux on a disk with the speed of a drive, all with
-//! the same kernel.
+//! Timed measurements of file systems. Each is mounted in User-mode Linux, with the same kernel, on a disk with the
+//! speed of a drive.
 //!
 //! The guest's processor is slower than the machine's, above all for context switches, which a file system in user
 //! space needs for each request. To keep the relative cost of the processor realistic, the drive and all timeouts of
-//! the kernel are slowed down. Results are in the drive's own time.
+//! the kernel are slowed down. Results are in the time of the slowed drive.
 
 use crate::Failure;
 use crate::nvmfs::guest::{
@@ -24,19 +24,19 @@ use wearwell_trace::Op;
 /// Name of NVMFS, which this program mounts.
 pub const NVMFS: &str = "nvmfs";
 
-/// Arguments with which this program plays a job: `wearwell reproduce --play JOB ROOT`.
+/// Arguments with which this program runs a job: `wearwell reproduce --play JOB ROOT`.
 pub const PLAY_ARGUMENTS: [&str; 2] = ["reproduce", "--play"];
 
-/// Memory of the guest beside page cache or NVRAM: for its kernel, the servers and the cleaner.
+/// Memory of the guest in addition to the page cache or the NVRAM: for its kernel, the servers and the cleaner.
 const SYSTEM_MEMORY_BYTES: u64 = 128 << 20;
-/// Memory of the program that plays the job, which is charged like its page cache.
+/// Memory of the program that runs the job, which is charged in the same way as its page cache.
 const PLAYER_BYTES: u64 = 16 << 20;
 
-/// Limits for dirty data as shares of the page cache: the kernel writes in the background above the first, and blocks
-/// writers at the second. The values are the kernel's defaults, which it applies to all memory.
+/// Limits for dirty data as shares of the page cache. Above the first limit, the kernel writes in the background; at
+/// the second, it blocks writers. The values are the kernel's defaults, which the kernel applies to the whole memory.
 const DIRTY_SHARES: [f64; 2] = [0.1, 0.2];
 
-/// Required programs.
+/// Programs that a measurement needs.
 const PROGRAMS: [&str; 9] = [
     "linux.uml",
     "mkfs.ext4",
@@ -49,29 +49,29 @@ const PROGRAMS: [&str; 9] = [
     "timeout",
 ];
 
-/// Lock for one measurement at a time: concurrent ones would use its processor.
+/// Lock that allows one measurement at a time: a concurrent one would use its processor.
 static MEASUREMENT_LOCK: Mutex<()> = Mutex::new(());
 
 /// A file system under a workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Case {
-    /// The file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_mib: u64,
-    /// Size of the NVRAM, or of the page cache.
+    /// Size in bytes of the NVRAM, or of the page cache.
     pub cache_mib: u64,
-    /// Bytes that the workload writes once its files are made.
+    /// Number of bytes that the workload writes after its files are made.
     pub written_bytes: u64,
     /// Factor by which the drive is slowed down.
     pub slowed_by: u32,
     /// Seed of the workload.
     pub seed: u64,
-    /// Time limit.
+    /// Time limit in seconds.
     pub limit_seconds: u32,
 }
 
@@ -79,9 +79,9 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimedOutcome {
-    /// Measurement complete.
+    /// The measurement is complete.
     Measured(TimedResult),
-    /// The file system had no room for the writes of the workload.
+    /// The file system had no free space for the writes of the workload.
     NoRoom,
     /// The workload did not complete within the time limit.
     #[serde(rename = "not_at_the_end")]
@@ -91,21 +91,21 @@ pub enum TimedOutcome {
 /// Results of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimedResult {
-    /// Bytes that the workload wrote.
+    /// Number of bytes that the workload wrote.
     pub written_bytes: u64,
-    /// Bytes that it read.
+    /// Number of bytes that the workload read.
     pub read_bytes: u64,
-    /// Number of its operations.
+    /// Number of operations of the workload.
     pub operations: u64,
     /// Duration in the drive's time, including the final sync.
     pub seconds: f64,
-    /// Time spent waiting for space.
+    /// Time spent waiting for free space.
     pub waited_seconds: f64,
     /// Time that the drive was busy.
     pub busy_seconds: f64,
-    /// Bytes sent to the drive.
+    /// Number of bytes sent to the drive.
     pub sent_bytes: u64,
-    /// Number of these writes, with neighbours in time and place merged.
+    /// Number of writes sent to the drive, with neighbours in time and place merged.
     pub sent_requests: u64,
 }
 
@@ -135,11 +135,12 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// As for mounting, and for a guest that fails.
+    /// The errors of mounting, and of a guest that fails.
     pub fn measure(&self, memory: &Path) -> Result<TimedOutcome, Failure> {
         let _lock = MEASUREMENT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
-        // Not in the folder of the content, over which a guest mounts another file system.
+        // The scratch folder must not be in the folder of the content, because a guest mounts another file system
+        // there.
         let (memory, scratch) = (folder(memory)?, folder(&std::env::temp_dir())?);
         let pace = Arc::new(Pacer::new(Rates::X25_E, self.slowed_by));
         let recorder = Recorder::start_paced(memory.path(), self.disk_mib << 20, Arc::clone(&pace))?;

@@ -11,13 +11,13 @@ use wearwell_stack::{CustomParts, run_with};
 use wearwell_trace::{Op, RequestBatch};
 use wearwell_workload::{PageBatch, Workload};
 
-/// Window of a run in drive writes: the measurement begins at the end of a window.
+/// Window of a run in drive writes; the measurement begins at the end of a window.
 const WINDOW: f64 = 0.002;
 
-/// Assumptions of the timing of a trial.
+/// Assumptions about the timing of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clock {
-    /// Microseconds of a memory access for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the
+    /// Microseconds of a memory access for a block of 4 KiB, on NVRAM or in a page cache. The NVRAM runs "with the
     /// latency and endurance of the fastest DRAM" (section II).
     pub memory_us: f64,
     /// Queue depth of the drive.
@@ -36,7 +36,7 @@ impl Clock {
     }
 }
 
-/// Source of the requests in order; the measured ones are repeated.
+/// Source of the requests in order; the measured requests are repeated.
 struct RequestSource {
     requests: RequestBatch,
     next: usize,
@@ -62,7 +62,7 @@ impl Workload for RequestSource {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let (end, runs) = (batch.pages.len() + pages, batch.runs.len());
         if pages == 1 {
-            // A flush has no pages, but is a request.
+            // A flush has no pages, but it is a request.
             while batch.runs.len() == runs {
                 self.push_next(batch);
             }
@@ -80,16 +80,17 @@ impl Workload for RequestSource {
 /// Bytes of an erase block of the preset: 64 pages of 4 KiB.
 const BLOCK_BYTES: f64 = 64.0 * 4096.0;
 
-/// Drive of the timed replay.
+/// Drive for the timed replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayDrive {
-    /// SLC of 2008 (preset `slc`) with superblocks of eight blocks, like a drive that writes faster than a die: eight
-    /// dies of one plane, each on a separate channel. Small requests take as long as large ones with as many pages.
+    /// SLC of 2008 (preset `slc`) with superblocks of eight blocks, so that the drive writes faster than a die: eight
+    /// dies of one plane, each on a separate channel. A small request takes as long as a large one with the same
+    /// number of pages.
     #[serde(rename = "single")]
     SinglePlane,
-    /// Flash of `Single`, but with sixteen dies of four planes; a superblock is on two dies. A die programs the pages
-    /// of one request on all planes at once: large requests are faster.
+    /// Flash of `SinglePlane`, but with sixteen dies of four planes; a superblock is on two dies. A die programs the
+    /// pages of one request on all planes at the same time, so large requests are faster.
     #[serde(rename = "together")]
     MultiPlane,
     /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s sequential, 3,300 requests of 4 KiB per second.
@@ -100,7 +101,7 @@ impl ReplayDrive {
     /// Drives that are not calibrated.
     pub const ALL: [ReplayDrive; 2] = [ReplayDrive::SinglePlane, ReplayDrive::MultiPlane];
 
-    /// Returns device and timing, as in a scenario.
+    /// Returns the device and the timing in the form of a scenario.
     fn settings(self, blocks_per_plane: u64, queue_depth: u32) -> String {
         let slc = |more: &str| {
             format!(
@@ -129,13 +130,13 @@ impl ReplayDrive {
     }
 }
 
-/// Returns the seconds that a drive with a capacity of `shown_bytes` takes for the requests from number `measured_from`
-/// on; the earlier ones set up the state.
+/// Returns the number of seconds that a drive with a capacity of `shown_bytes` takes for the requests from number
+/// `measured_from` on; earlier requests set up the state.
 ///
-/// 10 % of its flash is in reserve, the map is page-level, cleaning is greedy. `clock` gives the queue depth; requests
-/// are submitted as soon as the queue has room. The link is SATA with 300 MB/s, or the drive's own.
+/// The drive has 10 % of its flash in reserve, a page-level map, and greedy cleaning. `clock` gives the queue depth;
+/// a request is submitted as soon as the queue has a free slot. The link is SATA with 300 MB/s, or that of the drive.
 ///
-/// Errors: requests that do not fit.
+/// Errors: requests that do not fit on the drive.
 pub fn timed_seconds(
     requests: &RequestBatch,
     measured_from: usize,
@@ -146,13 +147,13 @@ pub fn timed_seconds(
     let before = written_pages(requests, 0..measured_from);
     let measured = written_pages(requests, measured_from..requests.len());
     let pages = shown_bytes as f64 / 4096.0;
-    // The measurement also ends with a window, before the requests end.
+    // The measurement also ends at the end of a window, before the requests end.
     let drive_writes = measured as f64 / pages - 2.0 * WINDOW;
     if drive_writes <= 0.0 {
         return Err("too little is written to be timed".into());
     }
     let capacity = shown_bytes + (4 << 20);
-    // At least a tenth in reserve, with whole blocks on every plane.
+    // At least a tenth is in reserve, with whole blocks on every plane.
     let blocks_per_plane = (capacity as f64 / 0.9 / BLOCK_BYTES).ceil() as u64;
     let blocks_per_plane = blocks_per_plane.div_ceil(planes.planes());
     let scenario = scenario(&format!(
@@ -205,7 +206,8 @@ mod tests {
         // Random writes cause cleaning, and only large requests benefit from planes.
         assert!(single[1] > 1.2 * single[0], "{single:?}");
         assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
-        // The paper's drive: 3,300 small requests per second, and a several times higher rate with large ones.
+        // The paper's drive executes 3,300 small requests per second, and has a rate several times higher with large
+        // requests.
         let [large, small] = [&sequential, &random]
             .map(|all| timed_seconds(all, filled, SHOWN, ReplayDrive::X25E, &CLOCK).unwrap());
         let rate = pages as f64 / small;

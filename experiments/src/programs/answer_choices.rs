@@ -1,5 +1,5 @@
 //! Best number of choices when the hot set moves: comparison of the simulator with the prediction, with greedy
-//! cleaning, and with a number that is learnt during the run.
+//! cleaning, and with a number of choices that is learnt during the run.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -13,10 +13,10 @@ use crate::table::{Table, number};
 /// Policies that are compared with fixed numbers of choices.
 const ADAPTIVE_VICTIMS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];
 
-/// Largest error of the prediction, per cent.
+/// Maximum error of the prediction, in per cent.
 const MAX_ERROR_PERCENT: f64 = 3.0;
 
-/// A drive, its predictions, and its simulations: numbers of choices first, then the other policies.
+/// A drive, its predictions, and its simulations: those with fixed numbers of choices first, then the other policies.
 struct SimulatedDrive {
     drive: MovingDrive,
     predicted: Vec<f64>,
@@ -115,7 +115,8 @@ fn publish(session: &Session, settings: &Settings, simulated: &[SimulatedDrive])
     best.publish(session, "best")
 }
 
-/// Draws the cost of the fixed number, of greedy and of the learnt number over the period, for the middle spare factor.
+/// Draws the cost of the fixed number of choices, of greedy and of the learnt number over the period, for the middle
+/// spare factor.
 fn draw(session: &Session, settings: &Settings, simulated: &[SimulatedDrive]) -> Result<(), Failure> {
     let count = settings.choices.len();
     let ten = settings.choices.iter().position(|&choices| choices == 10).unwrap_or(0);

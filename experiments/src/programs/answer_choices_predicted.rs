@@ -1,4 +1,5 @@
-//! Best number of choices when the hot set moves, predicted by the mean field alone: recorded before anything was simulated.
+//! Best number of choices when the hot set moves, predicted only by the mean field. The prediction was recorded
+//! before anything was simulated.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

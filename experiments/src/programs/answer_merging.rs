@@ -1,6 +1,6 @@
-//! Test whether merging by cleaning saves more than the space that it frees, and whether theory predicts the savings.
-//! The simulation runs with cleaning that keeps the watermark of erased blocks, as the theory assumes, and with
-//! cleaning that does not.
+//! Tests whether merging during cleaning saves more than the space that it frees, and whether theory predicts the
+//! savings. The simulation runs with cleaning that keeps the watermark of erased blocks, as the theory assumes, and
+//! with cleaning that does not.
 
 use crate::Failure;
 use crate::cagc::AssumedValues;
@@ -13,7 +13,7 @@ use crate::stacks::total_amplification;
 use crate::statements::Statements;
 use crate::table::{Table, number};
 
-/// Largest error of a predicted amplification, per cent, and of a predicted saving, percentage points.
+/// Maximum error of a predicted amplification in per cent, and of a predicted saving in percentage points.
 const MAX_ERROR: f64 = 3.0;
 
 /// Modes of cleaning: true if the watermark is kept, with the name of the mode.
@@ -22,7 +22,7 @@ const MODES: [(bool, &str); 2] = [(true, "kept"), (false, "not kept")];
 /// Kinds of points: true for random drives, false for synthetic substitutes of a trace.
 const POINT_KINDS: [(bool, &str); 2] = [(true, "drawn"), (false, "stand-ins")];
 
-/// A point, its prediction, the amplifications without and with CAGC, and its sharing.
+/// A point, its prediction, the amplification without and with CAGC, and its sharing ratio.
 struct SimulatedPoint {
     keeps_watermark: bool,
     point: Point,
@@ -123,7 +123,8 @@ fn data(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failure> 
     table.write(session, "data")
 }
 
-/// Writes the prediction errors of the amplification with CAGC, per cent, and of its savings, percentage points.
+/// Writes the prediction errors of the amplification with CAGC in per cent, and those of its savings in percentage
+/// points.
 fn summary(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "watermark",

@@ -1,5 +1,5 @@
-//! Benefit of merging by cleaning on 60 random drives and under the synthetic FIU traces, predicted by theory alone:
-//! recorded before anything was simulated.
+//! Benefit of merging during cleaning, on 60 random drives and under the synthetic FIU traces, predicted only by
+//! theory. The prediction was recorded before anything was simulated.
 
 use crate::Failure;
 use crate::merging_benefit::{Point, Prediction, predict_all, random_points, trace_points};

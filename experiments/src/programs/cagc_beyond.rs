@@ -1,5 +1,5 @@
-//! Extensions of the CAGC paper: its scheme with other placements and victim policies, with a smaller index, and under
-//! a log; and its benefit as hashing takes longer and fewer pages are equal.
+//! Extensions of the CAGC paper: its scheme with other placements and victim policies, with a smaller index, and
+//! under a log; and its benefit when hashing takes longer and fewer pages are equal.
 
 use crate::Failure;
 use crate::cagc::{
@@ -24,7 +24,7 @@ const SEPARATE_CLEANED: &str = "{ kind = \"references\", cleaned_apart = true }"
 const CAGC_KIND: &str = "kind = \"cagc\"";
 const INLINE_KIND: &str = "kind = \"inline\"";
 
-/// Schemes that are run with every victim policy of `VICTIMS`.
+/// Schemes that run with every victim policy in `VICTIMS`.
 const PLACEMENT_SCHEMES: [Scheme; 6] = [
     NONE,
     Scheme::new("none double", "kind = \"none\"", "\"double\""),
@@ -54,7 +54,8 @@ const INDEX_SCHEMES: [Scheme; 10] = [
     Scheme::new("cagc 512 entries", "kind = \"cagc\", index = { entries = 512 }", "\"references\""),
 ];
 
-/// Logs on the FTL, with segments of one block and of four. The FTL below has the same size in all cases.
+/// Logs on the FTL, with segments of one block and of four blocks. The FTL below the log has the same size in all
+/// cases.
 const LOGS: [(&str, &str); 2] = [
     (
         "256 KiB",
@@ -200,12 +201,12 @@ fn run_under_log(
     Ok(())
 }
 
-/// Returns the keys of a drive, a share of equal pages and a hashing time.
+/// Returns the keys for a drive, a share of equal pages and a hashing time.
 fn keys(used: &str, ratio: f64, hash_us: f64) -> [String; 3] {
     [used.to_owned(), ratio.to_string(), hash_us.to_string()]
 }
 
-/// Mix of requests: that of Homes.
+/// Mix of requests, which is that of Homes.
 const REQUEST_MIX: &str = "homes";
 
 fn run_crossings(
@@ -218,7 +219,7 @@ fn run_crossings(
         for ratio in RATIOS {
             let content = Some(format!("{{ dedup_ratio = {ratio:?} }}"));
             for hash_us in HASHES_US {
-                // Without deduplication nothing is hashed, so a single hashing time is enough.
+                // Without deduplication, no page is hashed, so a single hashing time is enough.
                 let schemes = if hash_us == 0.0 { vec![NONE, INLINE, CAGC] } else { vec![INLINE, CAGC] };
                 stacks.extend(schemes.iter().map(|scheme| {
                     let drive = Drive {
@@ -264,7 +265,7 @@ fn run_crossings(
     Ok(())
 }
 
-/// Runs of a drive over shares of equal pages and hashing times.
+/// Runs of a drive with several shares of equal pages and hashing times.
 #[derive(Clone, Copy)]
 struct CrossingMap<'a> {
     used_share: &'a str,
@@ -278,8 +279,8 @@ impl<'a> CrossingMap<'a> {
         find(self.runs, &[&keys[0], &keys[1], &keys[2], REQUEST_MIX, scheme])
     }
 
-    /// Returns the hashing time at which writes take equally long under both schemes, by linear interpolation; `None`
-    /// if `ours` is slower at all times, infinite if it never is.
+    /// Returns the hashing time at which writes take equally long under both schemes, by linear interpolation.
+    /// Returns `None` if `ours` is slower at all times, and infinity if it never is.
     fn crossing(&self, ratio: f64, ours: &str, base: &str) -> Option<f64> {
         let gap = |hash_us: f64| {
             let mean_us = |scheme| self.at(ratio, hash_us, scheme).mean(mean_write_us);

@@ -1,7 +1,7 @@
-//! Figure 2 of the CAGC paper: increase of response times on an ultra-low-latency drive with inline deduplication.
+//! Figure 2 of the CAGC paper: increase of response times by inline deduplication on a drive with ultra-low latency.
 //!
-//! The paper does not state the utilisation of the drive, the rate of requests, the hashing time (the number is lost in
-//! our copy) and the parallelism of the flash. All are varied here, one after the other.
+//! The paper does not state the utilisation of the drive, the request rate, the hashing time (the number is lost in
+//! our copy) or the parallelism of the flash. All of these are varied here, one after the other.
 
 use crate::Failure;
 use crate::cagc::{
@@ -15,13 +15,15 @@ use crate::statements::Statements;
 use crate::table::{Table, number};
 use wearwell_stack::RunResult;
 
-/// Share of the space in use with which nothing is cleaned during these short runs, and the length of the runs.
+/// Share of the space in use at which nothing is cleaned during these short runs, and the length of the runs.
 const NO_CLEANING: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
 
-/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the times of Table I.
+/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the
+/// times in Table I.
 const SERIAL: &str = "dies = 1\nplanes = 1";
 
-/// An open block spreads over all four planes of the preset, two dies with two planes each: the drive writes four pages at once.
+/// An open block uses all four planes of the preset, which are on two dies with two planes each: the drive writes
+/// four pages at the same time.
 const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
 
 /// Parallelism of the flash.
@@ -85,10 +87,10 @@ const SET_UPS: [SetUp; 20] = [
     closed_loop("full; serial", 1.0, Flash::Serial, None),
 ];
 
-/// Response times to compare.
+/// Response times that are compared.
 const TIMES: [Column; 3] = [("all", mean_request_us), ("writes", mean_write_us), ("p99", write_p99_us)];
 
-/// Conditions that are evaluated together.
+/// Group of set-ups that are evaluated together: its name, and a condition.
 type SetUpGroup = (&'static str, fn(&SetUp) -> bool);
 
 pub fn run(session: &Session) -> Result<(), Failure> {

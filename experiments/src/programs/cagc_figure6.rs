@@ -1,7 +1,7 @@
-//! Figure 6 of the CAGC paper: largest reference counts of the pages that became invalid.
+//! Figure 6 of the CAGC paper: the highest reference count that each page had before it became invalid.
 //!
-//! The content generator was calibrated to the paper's statements. This program checks the statements on other drives
-//! and under other schemes than those of the calibration; it gives no new information about the traces.
+//! The content generator was calibrated to the paper's statements. This program checks the statements on drives and
+//! under schemes that differ from those of the calibration; it gives no new information about the traces.
 
 use crate::Failure;
 use crate::cagc::{AssumedValues, CAGC, Drive, INLINE, TRACES, dedup, sharing_ratio};
@@ -14,7 +14,7 @@ use wearwell_stack::RunResult;
 /// Share of the user space in use.
 const USED_SHARES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
-/// Returns the share of invalidated pages with this largest reference count: 1, 2, 3, more.
+/// Returns the share of invalidated pages with this highest reference count: 1, 2, 3, or more.
 fn invalidated_share(result: &RunResult, index: usize) -> f64 {
     let died = dedup(result).expect("the schemes of this figure share pages").invalidated_by_references;
     died[index] as f64 / died.iter().sum::<u64>() as f64

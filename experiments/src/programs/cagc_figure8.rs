@@ -1,18 +1,18 @@
-//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted; counted page
-//! by page. A test of the engine checks that it gives the same counts with victims selected by hand.
+//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted. The program
+//! counts page by page. A test of the engine checks that it gives the same counts with victims selected by hand.
 
 use crate::Failure;
 use crate::session::Session;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files, one letter per page.
+/// The files, with one letter per page.
 const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 
 /// Indices of the deleted files.
 const DELETED: [usize; 2] = [1, 3];
 
-/// Pages of a block that hold file data; two more of its six pages are invalid when it is cleaned.
+/// Number of pages of a block that contain file data; the other two of its six pages are invalid when it is cleaned.
 const VALID_PAGES_PER_BLOCK: usize = 4;
 
 /// Number of pages that cleaning reads.
@@ -28,7 +28,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     table.publish(session, "data")
 }
 
-/// Counts writes and erases without merging: each page is rewritten, and each block that holds invalid pages after the
+/// Counts writes and erases without merging: each page is rewritten, and each block with invalid pages after the
 /// deletion is erased.
 fn plain() -> (usize, usize) {
     let files = (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |_| file));
@@ -41,8 +41,8 @@ fn plain() -> (usize, usize) {
     (pages.len(), dirty_blocks.collect::<BTreeSet<_>>().len())
 }
 
-/// Counts writes and erases with merging: each content is written once. Contents with one reference go to the hot
-/// region, shared ones to the cold region.
+/// Counts writes and erases with merging: each distinct content is written once. Content with one reference goes to
+/// the hot region, shared content to the cold region.
 fn merged() -> (usize, usize) {
     let mut references: BTreeMap<char, Vec<usize>> = BTreeMap::new();
     for (file, letters) in FILES.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Figure 9 of the CAGC paper: erases and moved pages with and without deduplication, and the response times of the
+//! Figure 9 of the CAGC paper: erases and moved pages with and without deduplication; and the response times of the
 //! next figure, whose text is lost.
 //!
-//! The paper does not state the utilisation of its drive, nor its initial contents; a full drive with 7 % spare space
-//! cannot keep its watermark of 20 % erased blocks. Each reading is run.
+//! The paper states neither the utilisation of its drive nor the initial content; a full drive with 7 % spare space
+//! cannot keep its watermark of 20 % erased blocks. Each interpretation is run.
 
 use crate::Failure;
 use crate::cagc::{
@@ -22,12 +22,12 @@ use wearwell_stack::RunResult;
 
 const DOUBLE: Scheme = Scheme::new("none double", "kind = \"none\"", "\"double\"");
 
-/// Merging without separate regions.
+/// CAGC without separate regions.
 const UNSORTED: Scheme = Scheme::new("cagc single", "kind = \"cagc\"", "\"single\"");
 
 const SCHEMES: [Scheme; 5] = [NONE, DOUBLE, INLINE, CAGC, UNSORTED];
 
-/// A reading of the paper's set-up.
+/// Interpretation of the paper's set-up.
 struct SetUp {
     name: &'static str,
     change: fn(Drive) -> Drive,
@@ -72,11 +72,11 @@ const SET_UPS: [SetUp; 13] = [
     set_up("full; long", |drive| Drive { timing: None, drive_writes: LONG_DRIVE_WRITES, ..drive }),
 ];
 
-/// Drive writes of warm-up and measurement that overwrite nearly all initial contents: the cold four fifths of the
+/// Drive writes of warm-up and measurement that overwrite nearly all initial content: the cold four fifths of the
 /// space get a fifth of the writes.
 const LONG_DRIVE_WRITES: [f64; 2] = [15.0, 5.0];
 
-/// Readings that differ only in the share in use.
+/// Interpretations that differ only in the share of the space in use.
 const USED_SHARES: [(&str, f64); 5] =
     [("60 % used", 0.6), ("70 % used", 0.7), ("80 % used", 0.8), ("90 % used", 0.9), ("full", 1.0)];
 
@@ -95,8 +95,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Runs a twin of each drive with CAGC: a drive without deduplication whose share in use is reduced by the sharing of
-/// CAGC. It measures the benefit of the freed space alone.
+/// For each drive with CAGC, runs a drive without deduplication whose share in use is reduced by the sharing ratio of
+/// CAGC. It measures the benefit of only the freed space.
 fn run_twins(
     session: &Session,
     assumed: &AssumedValues,
@@ -177,7 +177,7 @@ fn publish(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
     draw(session, runs)
 }
 
-/// Draws the erases saved over the share in use, with the paper's values.
+/// Draws the erases saved over the share of the space in use, with the values of the paper.
 fn draw(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
     let mut series = Vec::new();
     for (trace, paper) in TRACES {

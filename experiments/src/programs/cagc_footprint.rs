@@ -1,6 +1,6 @@
-//! Figure 9 of the CAGC paper on the drive of its Table I, whose cleaning begins when a fifth of the blocks is left.
-//! The share of the drive that a trace uses is varied, because the paper does not state it; the program finds the share
-//! at which each trace's curve has the printed value.
+//! Figure 9 of the CAGC paper on the drive of its Table I, on which cleaning begins when a fifth of the blocks is
+//! erased. The share of the drive that a trace uses is varied, because the paper does not state it; the program finds
+//! the share at which each trace's curve has the printed value.
 
 use crate::Failure;
 use crate::cagc::{
@@ -21,10 +21,10 @@ const USED_SHARES: [f64; 12] = [0.50, 0.56, 0.60, 0.64, 0.68, 0.72, 0.75, 0.78, 
 
 const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 
-/// Tolerance in percentage points at the crossing: the error of interpolation and seeds.
+/// Tolerance in percentage points at the crossing, which covers the error of interpolation and seeds.
 const MAX_DISTANCE: f64 = 2.0;
 
-/// Names of the modes: cleaning keeps the watermark of erased blocks, or only makes room for the host.
+/// Names of the modes: cleaning keeps the watermark of erased blocks, or only makes space for the host.
 const KEPT: &str = "kept";
 const NOT_KEPT: &str = "not kept";
 
@@ -83,7 +83,7 @@ fn publish(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
     savings.publish(session, "savings")
 }
 
-/// Returns the erases that a scheme saves relative to no deduplication, per cent.
+/// Returns the erases that a scheme saves relative to no deduplication, in per cent.
 fn saving(runs: &[StackRuns], (used_share, mode): (f64, &str), trace: &str, scheme: &str) -> f64 {
     Pair::find(runs, &[&name(used_share), mode], trace, scheme, "none").saved_percent(erases_per_thousand)
 }
@@ -105,7 +105,7 @@ fn draw(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
     Chart { title, x: "share of the user space in use", y: "percent" }.draw(session, "plot", &series)
 }
 
-/// Returns the share in use at which CAGC saves `printed` per cent, by interpolation between neighbours.
+/// Returns the share in use at which CAGC saves `printed` per cent, by interpolation between neighbouring shares.
 fn crossing(runs: &[StackRuns], mode: &str, trace: &str, printed: f64) -> Option<f64> {
     let points = USED_SHARES.map(|used| (used, saving(runs, (used, mode), trace, "cagc")));
     let around = points.windows(2).find(|pair| (pair[0].1 <= printed) != (pair[1].1 <= printed))?;
@@ -136,7 +136,8 @@ const CROSSING_COLUMNS: [&str; 11] = [
     "baseline_write_amplification",
 ];
 
-/// Runs the drives at the crossings with timing: the printed savings result by construction, all other values are predictions.
+/// Runs the drives at the crossings with timing. The printed savings result by construction; all other values are
+/// predictions.
 fn run_at_crossings(session: &Session, assumed: &AssumedValues, runs: &[StackRuns]) -> Result<(), Failure> {
     let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|mode| shares_at_crossings(runs, mode));
     let mut stacks = Vec::new();

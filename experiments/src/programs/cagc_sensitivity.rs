@@ -1,5 +1,5 @@
 //! Section IV-C of the CAGC paper: its scheme under other victim policies, of which the paper has random, greedy and
-//! cost-benefit; and its own settings: threshold, promotion, and rehashing of moved pages.
+//! cost-benefit; and the settings of the scheme: threshold, promotion, and rehashing of moved pages.
 
 use crate::Failure;
 use crate::cagc::{
@@ -26,7 +26,7 @@ const USED_SHARES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
 const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 
-/// Settings of CAGC; the first is the engine's default.
+/// Settings of CAGC; the first is the default of the engine.
 const SETTINGS: [Scheme; 8] = [
     Scheme::new("now; 1", "kind = \"cagc\"", "\"references\""),
     Scheme::new("now; 2", "kind = \"cagc\", threshold = 2", "{ kind = \"references\", threshold = 2 }"),

@@ -9,11 +9,13 @@ use wearwell_base::seed::Seed;
 use wearwell_engine::nand::Preset;
 use wearwell_workload::{ContentConfig, FIU_TRACES, PageBatch, WorkloadConfig};
 
-/// Pages of the space that the synthetic traces write, and drive writes that are counted, after as many that are not.
+/// Number of pages in the space that the synthetic traces write; and drive writes that are counted, after the same
+/// number that is not.
 const LOGICAL_PAGES: u32 = 50_000;
 const DRIVE_WRITES: u64 = 6;
 
-/// Table II as printed, by trace: write ratio, deduplication ratio, KiB per request; Web-vm's row is missing in our copy.
+/// Table II as printed, by trace: write ratio, deduplication ratio, and KiB per request. The row of Web-vm is missing
+/// in our copy.
 const PRINTED: [(&str, [f64; 3]); 2] = [("mail", [0.698, 0.893, 14.8]), ("homes", [0.805, 0.300, 13.1])];
 
 pub fn run(session: &Session) -> Result<(), Failure> {

@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), section 5.3: cost of checkpoints, cost of the translation table compared with FTLs that have
-//! a battery, and savings by not cleaning metadata blocks.
+//! GeckoFTL (SIGMOD 2016), section 5.3: cost of checkpoints, cost of the translation table compared with FTLs that
+//! have a battery, and savings if metadata blocks are not cleaned.
 
 use crate::Failure;
 use crate::paged::{self, Measurement, PAGES_PER_BLOCK, WriteVolume};
@@ -11,11 +11,11 @@ use crate::table::{Table, number};
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks to the base 2.
+    /// Base-2 logarithm of the number of blocks.
     log2_blocks: u32,
 }
 
-/// An FTL with its deviations from the published design.
+/// An FTL, with its differences from the published design.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 struct Variant {
     ftl: &'static str,
@@ -34,7 +34,7 @@ impl Variant {
         Variant { ftl, checkpoints: is_gecko, late_lookup: late, cleans_metadata: !is_gecko }
     }
 
-    /// Returns the kind with the opposite choice of cleaning metadata blocks.
+    /// Returns the variant with the opposite choice of cleaning metadata blocks.
     fn with_opposite_metadata_cleaning(self) -> Self {
         Variant { cleans_metadata: !self.cleans_metadata, ..self }
     }
@@ -51,7 +51,7 @@ impl Variant {
     }
 }
 
-/// A measured kind.
+/// A variant to measure.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Point {
     log2_blocks: u32,

@@ -10,13 +10,13 @@ use wearwell_theory::ftl::Ftl;
 
 const FTLS: [Ftl; 2] = [Ftl::LazyFtl, Ftl::GeckoFtl];
 
-/// Logarithms of the capacities in bytes: 1 GiB to 16 TiB.
+/// Base-2 logarithms of the capacities in bytes: 1 GiB to 16 TiB.
 const CAPACITIES: std::ops::RangeInclusive<u32> = 30..=44;
 
-/// B / key (section 3.3).
+/// Number of partitions, B / key (section 3.3).
 const PARTITIONS: u32 = 4;
 
-/// Size of the mapping cache, MiB, which is constant.
+/// Size of the mapping cache in MiB, which is constant.
 const CACHE_MIB: f64 = 4.0;
 
 struct Point {

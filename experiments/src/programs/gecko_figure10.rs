@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and partitions S, on
-//! drives of one capacity.
+//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and number of
+//! partitions S, on drives of the same capacity.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -7,12 +7,12 @@ use crate::session::{Scale, Session};
 use crate::statements::Statements;
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
-/// Logarithms of the block sizes in pages.
+/// Base-2 logarithms of the block sizes in pages.
 const LOG2_PAGES: std::ops::RangeInclusive<u32> = 5..=10;
 
 const PARTITIONS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Bits of a key: S = B / key is the balance of section 3.3.
+/// Bits per key: S = B / key is the balance in section 3.3.
 const KEY_BITS: u32 = 32;
 
 /// Returns a drive with blocks of 2^`log2_pages` pages and the capacity of 2^`log2_blocks` blocks of 128 pages.

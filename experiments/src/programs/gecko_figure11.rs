@@ -9,18 +9,18 @@ use crate::table::{Table, number};
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 
-/// Numbers of partitions: whole entries, and B / key (section 3.3).
+/// Numbers of partitions: 1 for whole entries, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
-/// Logarithm of the smallest number of blocks, and the step.
+/// Base-2 logarithm of the smallest number of blocks, and the step.
 const FIRST: u32 = 10;
 const STEP: usize = 2;
 
-/// Logarithm of the number of blocks from which runs take so many pages that the number of levels dominates: a line is
-/// fitted from here on.
+/// Base-2 logarithm of the number of blocks from which runs take so many pages that the number of levels dominates; a
+/// line is fitted from this number on.
 const FIT_FROM: u32 = 14;
 
-/// A crossing by a line through the measured values, and by table 1 with a factor of 1.
+/// Crossing of the curves: by a line through the measured values, and by table 1 with a factor of 1.
 struct Crossing {
     partitions: u32,
     /// Slope of the line per doubling of the blocks.
@@ -37,7 +37,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let sizes = (FIRST..=scale.largest).step_by(STEP);
     let points: Vec<_> = sizes
         .map(|log2_blocks| {
-            // The bitmap's cost does not depend on the size: it is left out where it would take long.
+            // The bitmap's cost does not depend on the size of the drive, so it is omitted where it would take long.
             let stores = if log2_blocks <= scale.swept { &stores } else { &stores[1..] };
             (Drive::of_blocks(log2_blocks), stores.to_vec())
         })
@@ -50,13 +50,13 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&costs, &crossings, scale).publish(session)
 }
 
-/// Returns the logarithm of the blocks and the write amplification, in order of the blocks.
+/// Returns the base-2 logarithm of the number of blocks, and the write amplification, in ascending order of blocks.
 fn points(costs: &[Cost], store: Store) -> impl Iterator<Item = (f64, f64)> {
     let of_store = costs.iter().filter(move |cost| cost.store == store);
     of_store.map(|cost| (f64::from(cost.drive.log2_blocks), cost.write_amplification()))
 }
 
-/// Returns the bitmap's cost on the largest drive with a measurement.
+/// Returns the bitmap's cost on the largest drive on which it was measured.
 fn bitmap(costs: &[Cost]) -> f64 {
     points(costs, Store::Bitmap).last().expect("the bitmap is measured").1
 }

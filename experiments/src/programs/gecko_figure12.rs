@@ -1,4 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figure 12: Logarithmic Gecko by the ratio R of logical to physical pages.
+//! GeckoFTL (SIGMOD 2016), Figure 12: write amplification of Logarithmic Gecko by the ratio R of logical to physical
+//! pages.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -8,7 +9,7 @@ use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// T = 2, with S = B / key partitions (section 3.3).
+/// Number of partitions, S = B / key (section 3.3), with T = 2.
 const PARTITIONS: u32 = 4;
 
 pub fn run(session: &Session) -> Result<(), Failure> {

@@ -13,11 +13,11 @@ use wearwell_engine::ftl::paged::PagedSettings;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks to the base 2; the paper's is 22.
+    /// Base-2 logarithm of the number of blocks; the paper has 22.
     log2_blocks: u32,
     /// True for figure 14, with equal RAM, instead of figure 13.
     equal_ram: bool,
-    /// FTLs to run; those of the figure if empty.
+    /// FTLs to run; if empty, those of the figure.
     #[serde(default)]
     ftls: Vec<String>,
 }
@@ -57,7 +57,7 @@ fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
     let mut settings = settings;
     settings.config.cleans_metadata = false;
     if !settings.config.has_ram_bitmap() {
-        // 64 MiB for 2^19 entries of 8 bytes.
+        // The paper has 64 MiB for 2^19 entries of 8 bytes.
         settings.config.cache_entries *= 17;
     }
     settings
@@ -188,7 +188,7 @@ fn check_unequal_ram(statements: &mut Statements, found: &[(&str, Measurement)],
     );
 }
 
-/// Tests the order of the FTLs: section 5.3 names the best or the worst of five, if all five were run.
+/// Tests the order of the FTLs: section 5.3 names the best or the worst of five FTLs, so all five must have been run.
 fn check_order(statements: &mut Statements, found: &[(&str, Measurement)]) {
     if found.len() < FTLS.len() {
         return;

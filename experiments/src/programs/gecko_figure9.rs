@@ -9,14 +9,14 @@ use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
 const SIZE_RATIOS: [u32; 7] = [2, 3, 4, 5, 6, 8, 10];
 
-/// Number of partitions: B / key (section 3.3).
+/// Number of partitions, B / key (section 3.3).
 const PARTITIONS: u32 = 4;
 
 fn gecko(size_ratio: u32) -> Store {
     Store::Gecko { size_ratio, partitions: PARTITIONS, multiway: true }
 }
 
-/// Returns T = 2 without partitions, and without multi-way merges (appendix A).
+/// Returns the stores with T = 2 without partitions, and without multi-way merges (appendix A).
 fn variants() -> [Store; 2] {
     [Store::gecko(1), Store::Gecko { size_ratio: 2, partitions: PARTITIONS, multiway: false }]
 }

@@ -1,5 +1,5 @@
-//! Cost of less RAM than GeckoFTL's: write amplification with counters of valid pages for a part of the blocks,
-//! compared with the prediction by theory.
+//! Cost of less RAM than in GeckoFTL: write amplification with counters of valid pages for only some blocks, compared
+//! with the prediction of theory.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -25,7 +25,8 @@ impl MeasuredPoint<'_> {
         self.measured.amplification().iter().sum()
     }
 
-    /// Returns the cost of validity on 2 TiB: the measured cost, plus the cost of the additional runs by theory.
+    /// Returns the cost of validity on 2 TiB: the measured cost, plus the cost of the additional runs according to
+    /// theory.
     fn at_2_tib(&self) -> f64 {
         self.total() + self.prediction.total[1] - self.prediction.total[0]
     }
@@ -84,7 +85,8 @@ fn table(all: &[MeasuredPoint]) -> Table {
     table
 }
 
-/// Draws write amplification over RAM on 2 TiB, for points that differ from the paper's drive only in counters and cache.
+/// Draws write amplification over RAM on 2 TiB, for points that differ from the paper's drive only in counters and
+/// cache.
 fn draw(session: &Session, all: &[MeasuredPoint]) -> Result<(), Failure> {
     let base = all[0].point;
     type IsSelected = fn(&Point) -> bool;
@@ -138,7 +140,7 @@ fn check_theory(statements: &mut Statements, all: &[MeasuredPoint]) {
     check_near("ours: theory predicts all write amplification within 5 percent", &|_| true, 5.0, false);
 }
 
-/// Returns the point with all counters and otherwise the same parameters.
+/// Returns the point that has all counters, and otherwise the same parameters.
 fn with_all_counters<'a>(all: &'a [MeasuredPoint], point: &Point) -> &'a MeasuredPoint<'a> {
     let found = all
         .iter()

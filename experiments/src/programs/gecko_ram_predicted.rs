@@ -1,4 +1,5 @@
-//! Cost of less RAM than GeckoFTL's, predicted by theory alone: recorded before anything was simulated.
+//! Cost of less RAM than in GeckoFTL, predicted only by theory. The prediction was recorded before anything was
+//! simulated.
 
 use crate::Failure;
 use crate::gecko_ram::{Point, predict};

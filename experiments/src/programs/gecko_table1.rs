@@ -11,10 +11,10 @@ use wearwell_theory::ftl::{
     gecko_write_amplification, query_cost, update_cost,
 };
 
-/// Logarithm of the capacity, 2 TiB.
+/// Base-2 logarithm of the capacity in bytes, 2 TiB.
 const LOG2_BYTES: u32 = 41;
 
-/// Numbers of partitions: whole entries, as in appendix B, and B / key (section 3.3).
+/// Numbers of partitions: 1 for whole entries, as in appendix B, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -29,9 +29,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Tests the abstract's percentages in several readings of the text. 51 %: share of the RAM bitmap in the recovery time
-/// (section 1). 95 %: share of the bitmap in the RAM of a larger drive, or reduction of RAM by one of the proposals of
-/// section 5.3 (larger blocks, a sample of the counters).
+/// Tests the percentages in the abstract under several interpretations of the text. 51 %: share of the RAM bitmap in
+/// the recovery time (section 1). 95 %: share of the bitmap in the RAM of a larger drive, or reduction of RAM by one
+/// of the proposals in section 5.3 (larger blocks, a sample of the counters).
 fn check_abstract(statements: &mut Statements) -> Result<(), Failure> {
     let percent = |share: f64, min: f64, name: &str| (format!("{name}: {:.1}", 100.0 * share), share >= min);
     let large = drive(LOG2_BYTES + 1, PARTITIONS[1])?;
@@ -77,7 +77,7 @@ fn check_abstract(statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns Table 1 with numbers instead of orders.
+/// Returns Table 1 with numbers in place of orders of growth.
 fn operations(drives: &[FtlDrive]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "technique",
@@ -139,8 +139,8 @@ fn recovery_table(drive: &FtlDrive) -> Table {
     table
 }
 
-/// Returns the values that the text of section 2 and footnote 7 print for the paper's drive. The times are those of
-/// section 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
+/// Returns the values for the paper's drive that are printed in the text of section 2 and in footnote 7. The times
+/// are those of section 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
 fn section_2(drive: &FtlDrive) -> Table {
     let (pages, translation) = (drive.physical_pages() as f64, drive.translation_pages() as f64);
     let directory = mib(4 * drive.translation_pages());

@@ -8,10 +8,10 @@ use crate::statements::{Statements, is_falling};
 use crate::table::Table;
 use crate::theory::Policy;
 
-/// Spare factors: the text names none for this figure; these are those of figure 4.
+/// Spare factors. The text names none for this figure, so these are those of figure 4.
 const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
 
-/// Policies, chosen by us.
+/// Policies, which we chose.
 const POLICIES: [Policy; 4] =
     [Policy::Choices(2), Policy::Choices(5), Policy::Choices(10), Policy::Choices(20)];
 
@@ -45,7 +45,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Draws curves over the spare factor, a line for each load and `d`.
+/// Draws curves over the spare factor, with a line for each load and `d`.
 fn draw(session: &Session, grid: &Grid) -> Result<(), Failure> {
     let mut series = Vec::new();
     for (load, load_value) in grid.panel.loads.iter().enumerate() {

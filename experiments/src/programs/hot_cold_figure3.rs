@@ -1,4 +1,5 @@
-//! Van Houdt (2013), Figure 3: the valid pages of an arbitrary block, single frontier, b = 16, S_f = 0.1, d = 10.
+//! Van Houdt (2013), Figure 3: distribution of the number of valid pages of a block, single frontier, b = 16, S_f =
+//! 0.1, d = 10.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

@@ -17,7 +17,7 @@ const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
 /// Largest number of choices in the search for the optimum.
 const MAX_CHOICES: u32 = 150;
 
-/// Step and end of the values of `d` in the caption, and in the text.
+/// Step and end of the values of `d`, in the caption and in the text.
 const CHOICE_SETS: [(&str, u32, u32); 2] = [("caption", 4, 32), ("text", 3, 24)];
 
 struct Curve {

@@ -14,14 +14,14 @@ use wearwell_theory::mean_field::Structure;
 
 const SPARES: [f64; 2] = [0.08, 0.12];
 
-/// Values of `r` and `f` in hundredths, chosen by us because the text names no range.
+/// Values of `r` and `f` in hundredths, which we chose because the text names no range.
 const HOT_WRITES: [u32; 10] = [50, 55, 60, 65, 70, 75, 80, 85, 90, 95];
 const HOT_SPACES: [u32; 10] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50];
 
 /// Largest number of choices in the search for the optimum.
 const MAX_CHOICES: u32 = 150;
 
-/// Optima over `(r, f)`, one row per `f`.
+/// Optima over `(r, f)`, with one row per `f`.
 struct OptimaPlane {
     spare_factor: f64,
     optima: Vec<OptimalChoices>,
@@ -46,7 +46,8 @@ impl OptimaPlane {
         Ok(OptimaPlane { spare_factor, optima: solve_all(&models, |model| model.scan(MAX_CHOICES))? })
     }
 
-    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found` from cold to hot.
+    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found`, in
+    /// the order of increasing skew.
     fn lines(&self) -> Vec<(String, Vec<usize>)> {
         let (width, height) = (HOT_WRITES.len(), HOT_SPACES.len());
         let along_r = (0..height).map(|row| {
@@ -64,7 +65,8 @@ impl OptimaPlane {
         self.optima[at].best.write_amplification
     }
 
-    /// Returns the steps to the next hotter load, if both loads are `within`, and whether WA falls.
+    /// Returns the steps to the next more skewed load, if both loads are `within`, each with true if the write
+    /// amplification decreases.
     fn steps(&self, within: fn(Load) -> bool) -> Vec<(String, bool)> {
         let mut steps = Vec::new();
         for (name, line) in self.lines() {
@@ -103,7 +105,7 @@ fn check(planes: &[OptimaPlane]) -> Statements {
     let steps = |within: fn(Load) -> bool| planes.iter().flat_map(move |plane| plane.steps(within));
     statements
         .check("a step to hotter data (larger r or smaller f) lowers WA with the optimal d", steps(|_| true));
-    // The paper's tables have r from 0.74 to 0.94 and f from 0.06 to 0.28.
+    // In the tables of the paper, r is 0.74 to 0.94 and f is 0.06 to 0.28.
     let in_tables = |(r, f): Load| r >= 0.75 && f <= 0.25;
     statements.check("the same where r >= 0.75 and f <= 0.25", steps(in_tables));
     let changes_direction = |plane: &OptimaPlane, line: &[usize]| {

@@ -8,7 +8,7 @@ use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 
-/// Blocks of the paper's simulation.
+/// Number of blocks in the paper's simulation.
 const BLOCKS: u32 = 50_000;
 
 /// Rows as printed: b, S_f, d, r, f, ODE, and the simulations RND and OLDEST, each with the half-width of its 95

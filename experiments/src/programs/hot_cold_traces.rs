@@ -1,5 +1,6 @@
-//! Section 5 of the hot/cold paper: simulations of traces, "not reported here", in which a second write frontier lowers
-//! write amplification "significantly" under real workloads, too.
+//! Section 5 of the hot/cold paper mentions simulations of traces, "not reported here", in which a second write
+//! frontier lowers write amplification "significantly" under real workloads, too. This program makes such
+//! simulations.
 //!
 //! Every trace of the folder in `WEARWELL_TRACES` is replayed in a loop on a drive fitted to its extent.
 
@@ -21,7 +22,7 @@ const VICTIMS: [(&str, &str); 2] =
 
 const PLACEMENTS: [&str; 2] = ["single", "double"];
 
-/// Least ratio of written pages to the extent of a trace; below it, a trace has hardly any overwrites.
+/// Minimum ratio of written pages to the extent of a trace; a trace with a smaller ratio has hardly any overwrites.
 const MIN_OVERWRITE_RATIO: f64 = 1.5;
 
 /// Figures of a run.
@@ -48,10 +49,10 @@ impl RunFigures {
     }
 }
 
-/// Parameters of the drive that the paper does not give.
+/// Parameters of the drive, which the paper does not give.
 struct Drive {
     spare_factor: f64,
-    /// Drive writes of warm-up and of measurement, each a number of passes through the trace.
+    /// Drive writes of warm-up, and of measurement; both are a number of passes through the trace.
     drive_writes: f64,
 }
 
@@ -77,7 +78,7 @@ fn scenario_of(trace: &Trace, victim: &str, placement: &str, drive: &Drive) -> R
     ))
 }
 
-/// A point: trace, policy, placement and seed.
+/// A point, which is defined by trace, policy, placement and seed.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     scenario: Scenario,

@@ -2,8 +2,8 @@
 //! its future operations?
 //!
 //! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording
-//! three times: unchanged, with the log's streams as hints, and with policies that know the future. These are a
-//! placement and a victim policy that know all future writes and trims, which is more than any hint can express.
+//! three times: unchanged, with the log's streams as hints, and with policies that know the future. The last ones are
+//! a placement and a victim policy that know all future writes and trims, which is more than any hint can express.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
@@ -28,10 +28,10 @@ use wearwell_study::limit::LowerBoundRun;
 pub(super) struct Settings {
     /// Capacity of the drive in MiB.
     drive_mib: u32,
-    /// Host writes before the recording and during it, as a multiple of the log's pages.
+    /// Host writes before the recording, and during it, as a multiple of the log's pages.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// Number of seeds of the host's writes.
+    /// Number of seeds for the host's writes.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
 }
@@ -67,7 +67,7 @@ struct Point {
 struct RunFigures {
     #[serde(rename = "log")]
     log_amplification: f64,
-    /// Write amplification of the drive, in the order of [`DRIVES`].
+    /// Write amplification of the drive in each variant, in the order of [`DRIVES`].
     #[serde(rename = "drive")]
     drive_amplifications: Vec<f64>,
     lower_bound: f64,
@@ -77,7 +77,7 @@ struct RunFigures {
 struct Recorder<'a> {
     session: &'a Session<'a>,
     segment_pages: u32,
-    /// Host pages at the start of the recording, and at its end.
+    /// Numbers of host pages at the start and at the end of the recording.
     begin: u64,
     end: u64,
     host_pages: u64,

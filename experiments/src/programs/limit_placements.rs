@@ -1,8 +1,8 @@
-//! Distance of each placement without knowledge of the future from the lower bound, for loads with which our placement
-//! was tuned and for other loads.
+//! Distance from the lower bound of each placement without knowledge of the future, for the loads with which our
+//! placement was tuned and for other loads.
 //!
-//! Synthetic loads in the steady state, and one pass through each trace of the folder in `WEARWELL_TRACES` after the
-//! drive was filled, so that a placement cannot benefit from an earlier pass.
+//! The loads are synthetic loads in the steady state, and one pass through each trace of the folder in
+//! `WEARWELL_TRACES` after the drive was filled. Thus a placement cannot benefit from an earlier pass.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
@@ -22,24 +22,24 @@ pub(super) struct Settings {
     /// Number of blocks of the drives for synthetic loads.
     blocks: u32,
     spare_factor: f64,
-    /// Largest number of traces, in the order of their list.
+    /// Maximum number of traces, in the order of their list.
     traces: usize,
     /// Number of seeds of each run.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
-    /// For synthetic loads: drive writes of warm-up; half as many are measured.
+    /// For synthetic loads, drive writes of warm-up; half of this number is measured.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
 }
 
 /// Our placement.
 const OUR_PLACEMENT: &str = "learnt_lifetimes";
-/// Placement without any knowledge, the reference of the comparison.
+/// Placement without any knowledge, which is the reference of the comparison.
 const BASELINE: &str = "double";
-/// Placement with knowledge of the future, and the victim policies that it is run with.
+/// Placement with knowledge of the future, and the victim policies with which it is run.
 const OFFLINE: (&str, [&str; 2]) = ("death_windows", ["greedy", "foresight"]);
 const VICTIMS: [&str; 2] = ["greedy", "cost_benefit"];
-/// A placement that sizes its groups itself, and the additional victim policy that respects these sizes.
+/// A placement that determines the sizes of its groups, and the additional victim policy that respects these sizes.
 const SELF_SIZING: (&str, &str) = ("age_chain", "stream_queues");
 
 /// All placements that need only the writes: no foresight, hints or references.
@@ -60,7 +60,7 @@ const PLACEMENTS: [&str; 14] = [
     OUR_PLACEMENT,
 ];
 
-/// Synthetic loads: name, workload, and whether our placement was tuned with it.
+/// Synthetic loads: name, workload, and true if our placement was tuned with the load.
 const SYNTHETIC: [(&str, &str, bool); 6] = [
     ("Zipf 0.99", "kind = \"zipf\"\nexponent = 0.99\nscatter = true", true),
     ("hot and cold 90/10", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = true", true),
@@ -81,8 +81,8 @@ const SYNTHETIC: [(&str, &str, bool); 6] = [
     ),
 ];
 
-/// Traces with enough overwrites in one pass to cause cleaning: name, pages per block (for some hundred blocks on a
-/// drive fitted to the trace), and whether our placement was tuned with it.
+/// Traces with enough overwrites in one pass to cause cleaning. Each has a name, the pages per block (for about a
+/// hundred to a thousand blocks on a drive fitted to the trace), and true if our placement was tuned with it.
 const TRACE_LOADS: [(&str, u32, bool); 14] = [
     ("Alibaba", 32, true),
     ("MSR prn_0", 32, true),
@@ -100,7 +100,7 @@ const TRACE_LOADS: [(&str, u32, bool); 14] = [
     ("YCSB on F2FS", 64, false),
 ];
 
-/// A load: workload or trace, without placement and victim policy.
+/// A workload or trace, without placement and victim policy.
 struct Load {
     name: &'static str,
     toml: String,
@@ -155,7 +155,7 @@ fn pairs() -> Vec<(&'static str, &'static str)> {
     without.chain([SELF_SIZING]).chain(OFFLINE.1.map(|victim| (OFFLINE.0, victim))).collect()
 }
 
-/// A placement with its better victim policy.
+/// The better victim policy for a placement, with its result.
 struct Best {
     victim: &'static str,
     amplification: Interval,
@@ -169,7 +169,7 @@ struct LoadResults<'a> {
 }
 
 impl LoadResults<'_> {
-    /// Returns the memory of the simulated drive with a placement, in bytes. The victim policy, which may need memory
+    /// Returns the memory in bytes of the simulated drive with a placement. The victim policy, which may need memory,
     /// too, is always the same.
     fn memory_bytes(&self, placement: &str) -> Option<f64> {
         let at = pairs().iter().position(|pair| *pair == (placement, VICTIMS[0]))?;
@@ -180,7 +180,7 @@ impl LoadResults<'_> {
         self.figures[0][0].logical_pages
     }
 
-    /// Returns the memory of a placement beyond that of the drive, bytes per logical page.
+    /// Returns the memory that a placement needs in addition to that of the drive, in bytes per logical page.
     fn placement_bytes(&self, placement: &str) -> Option<f64> {
         Some((self.memory_bytes(placement)? - self.memory_bytes(BASELINE)?) / self.logical_pages())
     }
@@ -246,7 +246,7 @@ fn tuned_or_held_out(load: &Load) -> String {
     if load.is_tuned_for { "no" } else { "yes" }.to_owned()
 }
 
-/// Returns every placement under every load, with its better victim policy.
+/// Returns the results of every placement under every load, with the better victim policy.
 fn all_placements(found: &[LoadResults<'_>]) -> Table {
     let columns =
         ["load", "held_out", "placement", "victim", "write_amplification", "ci", "remembers_bytes_a_page"];
@@ -264,7 +264,8 @@ fn all_placements(found: &[LoadResults<'_>]) -> Table {
     table
 }
 
-/// Returns for each load the best published placement and ours, and the share of the distance to foresight that each closes.
+/// Returns for each load the best published placement and ours, and the share of the distance to foresight by which
+/// each is better than the reference.
 fn distances(found: &[LoadResults<'_>]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -310,7 +311,7 @@ fn geometric_mean(found: &[LoadResults<'_>], placement: &str, chosen_on: bool) -
 fn means(found: &[LoadResults<'_>]) -> Table {
     let mut table =
         Table::new(&["placement", "mean_where_chosen", "mean_held_out", "best_on", "remembers_bytes_a_page"]);
-    // Memory that does not depend on the size matters least on the largest drive.
+    // On the largest drive, memory that does not depend on the size matters least.
     let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
     for placement in PLACEMENTS.iter().chain([&OFFLINE.0]) {
         let [chosen, held_out] = [true, false]

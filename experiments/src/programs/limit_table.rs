@@ -1,8 +1,8 @@
 //! Distance of every placement and every victim policy from the lower bound, and from policies that know the future.
 //!
-//! Synthetic workloads, and the traces of the folder in `WEARWELL_TRACES`, on drives of several spare factors. Each
-//! policy is shown with the proven lower bound for the measured writes and, where available, the mean field's value and
-//! the bound in closed form.
+//! The workloads are synthetic ones and the traces of the folder in `WEARWELL_TRACES`, on drives with several spare
+//! factors. Each policy is shown with the proven lower bound for the measured writes and, where available, the mean
+//! field's value and the bound in closed form.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent};
@@ -24,25 +24,25 @@ use wearwell_theory::{Classes, Drive};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// Capacity in MiB of a drive for synthetic workloads; traces have drives fitted to them.
+    /// Capacity in MiB of a drive for synthetic workloads; for a trace, the drive is fitted to the trace.
     drive_mib: u32,
-    /// Pages of a block.
+    /// Number of pages per block.
     pages_per_block: u32,
     spare_factors: Vec<f64>,
-    /// Largest number of traces, in the order of their list.
+    /// Maximum number of traces, in the order of their list.
     traces: usize,
-    /// True to run each placement with each victim policy; otherwise, placements are run with greedy, and victim
-    /// policies with the double frontier.
+    /// True to run each placement with each victim policy. Otherwise, placements run with greedy, and victim policies
+    /// run with the double frontier.
     all_pairs: bool,
     /// Number of seeds of random numbers.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
-    /// Number of seeds for a trace, whose requests do not depend on the seed: only some policies draw random numbers.
+    /// Number of seeds for a trace. Its requests do not depend on the seed; only some policies draw random numbers.
     trace_runs: u64,
-    /// Drive writes of warm-up and of measurement.
+    /// Drive writes of warm-up, and of measurement.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// Drive writes for a trace, which may have to be whole passes on a large drive.
+    /// Drive writes for a trace; they may have to be whole passes on a large drive.
     trace_length: f64,
 }
 
@@ -52,7 +52,7 @@ struct Source {
     name: String,
     toml: String,
     seeds: u64,
-    /// Drive writes of warm-up and of measurement.
+    /// Drive writes of warm-up, and of measurement.
     length: f64,
 }
 
@@ -70,9 +70,9 @@ const SYNTHETIC: [(&str, &str); 6] = [
     ),
 ];
 
-/// Placement and victim policy without any knowledge, the reference of the comparison.
+/// Placement and victim policy without any knowledge, which are the reference of the comparison.
 const BASELINE: (&str, &str) = ("double", "greedy");
-/// Placement and victim policy with knowledge of the future, used to attribute losses to their causes.
+/// Placement and victim policy with knowledge of the future, by which losses are attributed to their causes.
 const OFFLINE: (&str, &str) = ("death_windows", "foresight");
 
 /// A run, optionally with the lower bound for its measured writes.
@@ -83,7 +83,7 @@ struct Point {
     with_bound: bool,
 }
 
-/// Figures of a run; empty for an impossible one.
+/// Figures of a run; empty if the run is impossible.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct RunFigures {
     write_amplification: Option<f64>,
@@ -152,7 +152,7 @@ fn scenario_of(
     scenario(&toml::to_string(&text)?)
 }
 
-/// Results of a source on a drive: for each pair, over the seeds.
+/// Results of a source on a drive: figures for each pair and seed.
 struct DriveResults<'a> {
     source: &'a Source,
     spare_factor: f64,
@@ -192,7 +192,7 @@ impl DriveResults<'_> {
         ))
     }
 
-    /// Returns the bound in closed form, if the workload has one.
+    /// Returns the lower bound in closed form, if the workload has one.
     fn closed_form(&self, settings: &Settings) -> Result<Option<f64>, Failure> {
         let classes = match self.source.name.as_str() {
             "uniform" => Classes::uniform(),
@@ -327,14 +327,15 @@ fn publish(session: &Session, settings: &Settings, found: &[DriveResults<'_>]) -
     statements.publish(session)
 }
 
-/// True if either of the two knows the future.
+/// True if either the placement or the victim policy knows the future.
 fn needs_foresight((placement, victim): (&str, &str)) -> bool {
     let placement: PlacementConfig = serde_json::from_value(placement.into()).expect("it is of the table");
     let victim: VictimConfig = serde_json::from_value(victim.into()).expect("it is of the table");
     placement.needs_foresight() || victim.needs_foresight()
 }
 
-/// Returns the pair with the least write amplification among those that know the future, or among those that do not.
+/// Returns the pair with the smallest write amplification: among those that know the future if `offline` is true,
+/// otherwise among the other pairs.
 fn best_of(drive: &DriveResults<'_>, offline: bool) -> Option<((&'static str, &'static str), f64)> {
     let candidates = drive.pairs.iter().filter(|&&pair| needs_foresight(pair) == offline);
     let measured = candidates.filter_map(|&pair| Some((pair, drive.mean(pair)?)));

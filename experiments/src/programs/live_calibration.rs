@@ -19,33 +19,33 @@ use wearwell_base::seed::{Seed, random_below};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
     /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// Bytes that a load writes once its files are made, as a multiple of its files.
+    /// Number of bytes that a load writes after its files are made, as a multiple of the size of its files.
     written: f64,
     /// Seed of the loads.
     seed: u64,
-    /// Time limit of a case, seconds.
+    /// Time limit of a case in seconds.
     limit_seconds: u32,
 }
 
 /// A modelled layer and the software that it models.
 struct ModelPair {
-    /// Name in the tables.
+    /// Name of the layer in the tables.
     name: &'static str,
     file_system: &'static str,
     load: &'static str,
-    /// Returns the own writes of the software per page of the application, from a measurement.
+    /// Returns the number of pages that the software writes per page of the application, from a measurement.
     measured_by: fn(&Measurement) -> f64,
-    /// Returns the own writes of the model per page of the application.
+    /// Returns the number of pages that the model writes per page of the application.
     predicted_by: fn(&Case) -> Result<f64, Failure>,
 }
 
-/// Number of fio's writes between fsyncs.
+/// Number of writes of fio between fsyncs.
 const WRITES_PER_SYNC: u64 = 64;
-/// Pages of a sequential write.
+/// Number of pages in a sequential write.
 const SEQUENTIAL_PAGES: u64 = 32;
 
 const PAIRS: [ModelPair; 8] = [
@@ -115,11 +115,11 @@ fn f2fs_6(case: &Case) -> Result<LayerModel, Failure> {
     f2fs(6, case.disk_bytes(), 64 << 20, LOW_WATERMARK_SEGMENTS)
 }
 
-/// Number of erased segments at which F2FS's model cleans.
+/// Number of erased segments at which the model of F2FS cleans.
 const LOW_WATERMARK_SEGMENTS: u32 = 20;
 
-/// Returns a model with segments, dirty-block limit and cleaner limits as in the measurements: the oldest segment is
-/// cleaned first, from a tenth of clean segments until a fifth is clean.
+/// Returns a model with the segments, dirty-block limit and cleaner limits of the measurements. The oldest segment is
+/// cleaned first; cleaning starts when a tenth of the segments is clean and ends when a fifth is.
 fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     let segments = case.disk_bytes() / (SEGMENT_BLOCKS * PAGE_BYTES);
     LayerModel::new(&format!(
@@ -136,14 +136,15 @@ fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     ))
 }
 
-/// Writes the file in order, and then at random with syncs: each of its pages once before any is written again, as fio does.
+/// Writes the file in order, then at random with syncs. Each page is written once before any page is written again,
+/// as fio does.
 fn random(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
     let passes = (0..).flat_map(|pass| shuffled_pages(pages, case.seed + pass));
     overwrite_amplification(model(case)?, pages, case, passes, WRITES_PER_SYNC)
 }
 
-/// Writes the file in order twice, with syncs the second time.
+/// Writes the file in order twice, the second time with syncs.
 fn sequential(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
     overwrite_amplification(model(case)?, pages, case, (0..pages).cycle(), WRITES_PER_SYNC * SEQUENTIAL_PAGES)
@@ -163,8 +164,9 @@ fn overwrite_amplification(
     Ok(model.write_counts().since(&before).pages as f64 / page_count as f64)
 }
 
-/// Models tables, levels and memtable with as many records, each a page, as in the measurement of db_bench; half of the
-/// room is filled in order and then overwritten at random. Levels are sized from the first on, as in RocksDB 7 by default.
+/// Models tables, levels and memtable with the same number of records as in the measurement of db_bench; each record
+/// is a page. Half of the space is filled in order, and then overwritten at random. The sizes of all levels are set
+/// from the beginning, as in RocksDB 7 by default.
 fn rocksdb(case: &Case) -> Result<f64, Failure> {
     let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
     let records = case.file_bytes() / 2 / RECORD_BYTES;
@@ -203,7 +205,7 @@ impl ModelPair {
     }
 }
 
-/// A column of NILFS2's writes, and its blocks.
+/// Column of NILFS2's writes: its name, and its number of blocks.
 type LogColumn = (&'static str, fn(&LogBlocks) -> u64);
 
 const LOG_COLUMNS: [LogColumn; 7] = [
@@ -216,7 +218,7 @@ const LOG_COLUMNS: [LogColumn; 7] = [
     ("live_cleaner_rest_wa", |logs| logs.other_by_cleaner),
 ];
 
-/// Returns the values of these columns; empty without a measurement.
+/// Returns the values of these columns; empty values without a measurement.
 fn log_fields(measured: Option<&Measurement>) -> impl Iterator<Item = String> {
     let logs =
         measured.and_then(|measured| Some((measured.disk_requests.logs?, measured.application_bytes as f64)));

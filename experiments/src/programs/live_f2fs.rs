@@ -1,5 +1,5 @@
-//! Yang et al. (2014), Figure 2 and Table 1, end to end: F2FS of Linux with 2, 4 and 6 logs over live drives, compared
-//! with the replay of its recordings, and with its model.
+//! Yang et al. (2014), Figure 2 and Table 1, measured end to end: F2FS of Linux with 2, 4 and 6 logs over live
+//! drives, compared with the replay of its recordings, and with its model.
 
 use crate::Failure;
 use crate::f2fs::cases::{Case, LOGS};
@@ -54,7 +54,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements(&rows).publish(session)
 }
 
-/// Returns the first seed of each load with each number of logs.
+/// Returns the cases with the first seed of each load and number of logs.
 fn cases(settings: &Settings) -> Result<Vec<Case>, Failure> {
     let all: Vec<Case> = Case::all().into_iter().filter(|case| case.seed == 1).collect();
     if let Some(name) = settings.loads.iter().find(|name| !all.iter().any(|case| case.load == **name)) {
@@ -126,7 +126,7 @@ fn first_line(output: &str) -> String {
     output.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Returns the results of the drives.
+/// Returns a table of the drives' results.
 fn drives_table(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["load", "logs", "drive", "wa_live", "wa_replayed", "erases_live", "erases_replayed"]);
@@ -146,7 +146,8 @@ fn drives_table(rows: &[Row]) -> Table {
     table
 }
 
-/// True if write-back rewrites pages that are not complete yet, or rewrites them many times: the number depends on the speed.
+/// True if write-back rewrites pages that are not complete yet, or rewrites pages many times: the number of such
+/// writes depends on the speed.
 fn depends_on_speed(load: &str) -> bool {
     load.starts_with("random 1k") || load.starts_with("overwrites")
 }

@@ -20,19 +20,19 @@ pub struct Settings {
     file_systems: Vec<String>,
     /// Names of the loads.
     loads: Vec<String>,
-    /// True for discards, false for none; or both.
+    /// Use of discards: true, false, or both.
     discards: Vec<bool>,
     /// Names of the drives, which all process the requests of each mount.
     drives: Vec<String>,
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
     /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// Bytes that a load writes once its files are made, as a multiple of its files.
+    /// Number of bytes that a load writes after its files are made, as a multiple of the size of its files.
     written: f64,
     /// Seed of the loads.
     seed: u64,
-    /// Time limit of a case, seconds.
+    /// Time limit of a case in seconds.
     limit_seconds: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct Settings {
 struct Row {
     case: Case,
     outcome: Option<Outcome>,
-    /// Reason for a skipped case.
+    /// Reason why the case was skipped.
     skipped: String,
 }
 
@@ -52,7 +52,7 @@ impl Row {
         }
     }
 
-    /// Returns the reason for missing numbers.
+    /// Returns the reason why numbers are missing.
     fn missing_reason(&self) -> String {
         match &self.outcome {
             Some(Outcome::NoRoom) => "no room".to_owned(),
@@ -61,7 +61,7 @@ impl Row {
         }
     }
 
-    /// Returns file system, load, and use of discards.
+    /// Returns the file system, the load, and the use of discards.
     fn keys(&self) -> Vec<String> {
         let Case { file_system, load, discard, .. } = &self.case;
         vec![load.clone(), file_system.clone(), if *discard { "yes" } else { "no" }.to_owned()]
@@ -106,7 +106,7 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
     Ok(rows)
 }
 
-/// Returns a table of the layers above the drives, one line per case.
+/// Returns a table of the layers above the drives, with one row per case.
 fn upper_layers_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -157,7 +157,7 @@ fn upper_layers_table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns a table of flash operations in pages per page of the application, one line per case and drive.
+/// Returns a table of flash operations in pages per page of the application, with one row per case and drive.
 fn flash_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -194,7 +194,7 @@ fn flash_table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns pairs of the same case without discards and with them.
+/// Returns pairs of the same case without discards and with discards.
 fn pairs(rows: &[Row]) -> Vec<(&Row, &Measurement, &Measurement)> {
     let with = rows.iter().filter(|row| row.case.discard);
     let pair = |row: &'_ Row| {
@@ -224,7 +224,7 @@ fn discard_benefit_table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns cases with the totals of two drives.
+/// Returns the cases with their totals on two drives.
 fn compare_drives<'a>(rows: &'a [Row], one: &str, other: &str) -> Vec<(&'a Row, f64, f64)> {
     let totals_of = |row: &'a Row| {
         let index_of = |name: &str| row.case.drives.iter().position(|drive| drive == name);

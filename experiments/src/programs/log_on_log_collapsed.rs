@@ -1,4 +1,5 @@
-//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on alternatives that replace one of the two.
+//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on alternatives that replace one of the
+//! two layers.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,7 +12,7 @@ use crate::stacks::{
 use crate::statements::Statements;
 use wearwell_stack::RunResult;
 
-/// Flash of all stacks, MiB.
+/// Flash of each stack, in MiB.
 const FLASH_MIB: u32 = 640;
 
 /// User capacity as a share of the flash, unless the structure needs more space.
@@ -20,10 +21,12 @@ const USER_SHARE: f64 = 0.8;
 /// Spare factor of an FTL below a log.
 const FTL_SPARE: f64 = 0.1;
 
-/// Spare factors of the log that give the same user capacity: without metadata, and with F2FS's, whose area takes some of its segments.
+/// Spare factors of the log that give the same user capacity: without metadata, and with the metadata of F2FS, whose
+/// area takes some of the segments.
 const LOG_SPARES: [f64; 2] = [0.1111, 0.1071];
 
-/// Spare factor of an FTL that has nothing to clean, and spare factor of the log above it for the same user capacity.
+/// Spare factor of an FTL that has nothing to clean, and spare factor of the log above it that gives the same user
+/// capacity.
 const MIN_FTL_SPARE: f64 = 0.02;
 const MIN_FTL_LOG_SPARE: f64 = 0.1801;
 
@@ -34,14 +37,14 @@ const LOADS: [(&str, &str); 4] = [
     ("hot and cold", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
 ];
 
-/// Requests that delete: one in a hundred deletes a file of 16 pages.
+/// Settings of requests that delete: one request in a hundred deletes a file of 16 pages.
 const DELETIONS: &str = "trim_ratio = 0.01\ntrim_pages = 16";
 
-/// A stack: its name, its FTL and the layers above.
+/// A stack: its name, its FTL and the layers above the FTL.
 struct StackShape {
     name: &'static str,
     block_pages: u32,
-    /// Spare factor of the device, unless it is a zoned one.
+    /// Spare factor of the device, unless the device is zoned.
     spare: Option<f64>,
     ftl: &'static str,
     log: String,
@@ -57,7 +60,7 @@ fn log(spare: f64, placement: &str, metadata: &str) -> String {
     )
 }
 
-/// F2FS's tables for a log that cannot overwrite in place: they are written into its segments.
+/// Metadata settings of F2FS for a log that cannot overwrite in place: its tables are written into the segments.
 const APPENDED_METADATA: &str =
     "metadata = { preset = \"f2fs\", summary = \"in_segment\", tables = \"in_log\" }";
 
@@ -159,12 +162,12 @@ fn stack(
     Stack { keys: [load, deletions, shape.name].map(str::to_owned).to_vec(), toml }
 }
 
-/// Returns the bytes of all maps; NaN if a layer does not report them.
+/// Returns the total size of all maps in bytes; NaN if a layer does not report its map.
 fn map_bytes(result: &RunResult) -> f64 {
     result.layers.iter().map(|layer| layer.map_bytes.map_or(f64::NAN, |bytes| bytes as f64)).sum()
 }
 
-/// Returns reserve and metadata of the layers above the FTL, as a share of the flash.
+/// Returns the reserve and the metadata of the layers above the FTL, as a share of the flash.
 fn upper_reserve_share(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
     let taken = |layer: &wearwell_stack::LayerResult| {
@@ -216,7 +219,7 @@ fn publish(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
 /// Stacks that merge the two logs into one.
 const COLLAPSED: [&str; 4] = ["zones", "sparse", "objects", "bare FTL"];
 
-/// The stacks under one load.
+/// Runs of all stacks under one load.
 struct LoadRuns<'a> {
     load: &'a str,
     deletions: &'a str,

@@ -1,4 +1,4 @@
-//! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL whose cleaning is coordinated or independent.
+//! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL with coordinated and with independent cleaning.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -17,14 +17,14 @@ const LOADS: [(&str, &str); 2] = [
     ("skewed", "kind = \"zipf\"\nexponent = ZIPF\nscatter = true\nrequest_pages = 2"),
 ];
 
-/// Segment sizes of the log over blocks of 256 KiB.
+/// Segment sizes of the log, over blocks of 256 KiB.
 const UPPERS: [(&str, &str); 3] = [
     ("64 KiB", "segment_size = \"64 KiB\""),
     ("192 KiB", "segment_size = \"192 KiB\""),
     ("matched", "segment_blocks = 1"),
 ];
 
-/// Cleaning of the log: one victim at a time, or as many as free 2 MiB.
+/// Modes of cleaning in the log: one victim at a time, or as many as free 2 MiB.
 const CLEANINGS: [&str; 2] = ["victims", "bursts"];
 
 const TRIMS: [&str; 2] = ["trim", "no trim"];
@@ -32,9 +32,9 @@ const TRIMS: [&str; 2] = ["trim", "no trim"];
 /// A coordination rule.
 struct CoordinationRule {
     name: &'static str,
-    /// Raised pool of the FTL, if any, and whether cleaning is deferred.
+    /// Larger pool of the FTL, if there is one, and whether cleaning is deferred.
     pool: Option<(u32, bool)>,
-    /// Weight of `completing`.
+    /// Weight of the setting `completing`.
     weight: Option<f64>,
     /// Treatment of cleaned pages by an FTL that separates the log's streams.
     streams: Option<&'static str>,
@@ -58,7 +58,7 @@ const RULES: [CoordinationRule; 12] = [
     CoordinationRule { name: "all", pool: Some((32, true)), weight: Some(1.0), streams: Some("keep") },
 ];
 
-/// Pools that are run with and without deferred cleaning.
+/// Pools that are run both with and without deferred cleaning.
 const DEFERRED_POOLS: [(&str, &str); 2] =
     [("raised to 32", "waits from 32"), ("raised to 96", "waits from 96")];
 
@@ -139,7 +139,7 @@ fn stack(
     Stack { keys: [load, upper, cleaning, trim, rule.name].map(str::to_owned).to_vec(), toml }
 }
 
-/// All rules on one stack.
+/// Runs of all rules on one stack.
 struct RuleRuns<'a>(&'a [StackRuns]);
 
 impl RuleRuns<'_> {
@@ -157,7 +157,7 @@ impl RuleRuns<'_> {
         self.rule(rule).ratio_to(self.rule(other), field)
     }
 
-    /// True if the value with one rule is lower than with another by more than the confidence interval.
+    /// True if the value with rule `rule` is lower than with rule `other` by more than the confidence interval.
     fn is_lower(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> bool {
         self.rule(other).exceeds(self.rule(rule), field)
     }

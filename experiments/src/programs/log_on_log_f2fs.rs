@@ -1,5 +1,5 @@
-//! Yang et al. (2014), Figure 2 and Table 1: recorded writes of F2FS of Linux with 2, 4 and 6 logs, writes of its
-//! model, and the resulting writes of an FTL.
+//! Yang et al. (2014), Figure 2 and Table 1: recorded writes of F2FS of Linux with 2, 4 and 6 logs, writes of a model
+//! of F2FS, and the resulting writes of an FTL.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,10 +11,10 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// Largest increase of the device's cleaning with 6 logs, according to the paper.
+/// Largest increase of the device's cleaning with 6 logs according to the paper, as a factor.
 const MAX_INCREASE: f64 = 1.32;
 
-/// Recordings of a load with a number of logs, one per seed.
+/// Outcomes of a load with a number of logs, one per seed.
 type Group<'a> = Vec<&'a Outcome>;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ fn mean(group: &[&Outcome], field: impl Fn(&Outcome) -> f64) -> f64 {
     interval(group, field).mean
 }
 
-/// Returns the ratio of the mean of `field` with 6 logs to that with 2.
+/// Returns the ratio of the mean of `field` with 6 logs to that with 2 logs.
 fn growth(outcomes: &[Outcome], load: &str, field: impl Fn(&Outcome) -> f64 + Copy) -> f64 {
     mean(&group(outcomes, load, 6), field) / mean(&group(outcomes, load, 2), field)
 }
@@ -105,7 +105,7 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
     publish_growth(session, outcomes, loads)
 }
 
-/// Writes the increase of writes from 2 to 6 logs, per cent, with the paper's values.
+/// Writes the increase of writes from 2 to 6 logs in per cent, with the values of the paper.
 fn publish_growth(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<(), Failure> {
     let mut table =
         Table::new(&["load", "fswa_2", "fswa_4", "fswa_6", "growth_percent", "model_growth_percent"]);

@@ -1,4 +1,5 @@
-//! Yang et al. (2014), Figure 1: the four ways to stack logs, run, and write amplification layer by layer.
+//! Yang et al. (2014), Figure 1: the four ways to stack logs are run, and write amplification is reported layer by
+//! layer.
 
 use crate::Failure;
 use crate::replicas::{run_each, scenario};
@@ -7,7 +8,7 @@ use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_stack::RunResult;
 
-/// Panel, its scenario, and whether its layers form a chain with one user at the top.
+/// Panel, its scenario, and true if its layers form a chain with one user at the top.
 const PANELS: [(&str, &str, bool); 4] = [
     ("a: a log on an FTL", include_str!("../../../scenarios/log_on_ftl.toml"), true),
     (
@@ -23,7 +24,7 @@ const PANELS: [(&str, &str, bool); 4] = [
     ),
 ];
 
-/// Common end of all scenarios.
+/// End that all scenarios share.
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\nwindow = 0.5\n";
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -59,7 +60,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Returns the pages that a layer received, and those that it wrote.
+/// Returns the number of pages that a layer received, and of those that it wrote.
 fn writes(result: &RunResult, name: &str) -> (u64, u64) {
     let layer = result.layers.iter().find(|layer| layer.name == name).expect("a layer of the result");
     let outgoing = layer.outgoing.values().filter_map(|operations| operations.get("write")).sum();

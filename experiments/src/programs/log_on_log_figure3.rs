@@ -10,7 +10,7 @@ use crate::table::{Table, number};
 
 const LOWER_KIB: u32 = 256;
 
-/// Ratios of upper to lower segment size: five where one size divides the other, and two where neither does.
+/// Ratios of upper to lower segment size, each with true if one size divides the other.
 const RATIOS: [(f64, bool); 7] =
     [(0.25, true), (0.5, true), (1.0, true), (2.0, true), (4.0, true), (0.75, false), (1.5, false)];
 
@@ -52,7 +52,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Repeats the figure itself: eight blocks are filled in order, and the third upper segment of eight pages is deleted.
+/// Repeats the scenario of the figure: eight blocks are filled in order, and the third upper segment of eight pages
+/// is deleted.
 fn run_unit_scenario(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     let mut table =
         Table::new(&["offset_pages", "lower_segments_hit", "partly_valid_segments", "valid_pages_left"]);
@@ -82,7 +83,7 @@ fn run_unit_scenario(session: &Session, statements: &mut Statements) -> Result<(
     Ok(())
 }
 
-/// Results of the ratios under a load, with a placement of the lower log.
+/// Results for all ratios under a load, with a placement of the lower log.
 struct Curve<'a> {
     name: String,
     cases: &'a [Case],

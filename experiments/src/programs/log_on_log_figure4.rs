@@ -10,14 +10,14 @@ use crate::table::{Table, number};
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 2048];
 const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// A reading of the figure's capacity ratio.
+/// Interpretation of the capacity ratio in the figure.
 struct Panel {
     name: &'static str,
     upper_spare: f64,
-    /// Spare factor of the FTL, if it is not assumed.
+    /// Spare factor of the FTL, if it is not the assumed one.
     lower_spare: Option<f64>,
     trim: &'static str,
-    /// Share of its segments that the log keeps erased, and thus trimmed, at any time; the minimum if zero.
+    /// Share of its segments that the log always keeps erased, and thus trimmed; 0 means the minimum.
     kept_erased: f64,
 }
 
@@ -25,8 +25,8 @@ const fn panel(name: &'static str, upper_spare: f64) -> Panel {
     Panel { name, upper_spare, lower_spare: None, trim: "true", kept_erased: 0.0 }
 }
 
-/// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the reserve becomes known to
-/// the FTL in different ways. Each page is trimmed when it is invalidated; or the log keeps a fifth of its segments
+/// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the FTL learns of the
+/// reserve in different ways. Each page is trimmed when it is invalidated; or the log keeps a fifth of its segments
 /// erased; or the log takes 10 % of a smaller space, and the FTL has the rest.
 const PANELS: [Panel; 5] = [
     panel("90", 0.1),
@@ -39,7 +39,7 @@ const PANELS: [Panel; 5] = [
 /// Number of panels that are also run with a trace.
 const TRACE_PANELS: usize = 2;
 
-/// Curve of an upper segment size in a panel.
+/// Curve for one upper segment size in a panel.
 struct Curve<'a> {
     load: &'static str,
     panel: &'static str,
@@ -60,12 +60,12 @@ impl Curve<'_> {
         self.cases.iter().find(|case| case.setting.lower_kib == lower_kib).map(Case::total)
     }
 
-    /// Returns the growth of TCWA from lower segments of this size to those of twice the size.
+    /// Returns the growth of TCWA from lower segments of this size to lower segments of twice the size.
     fn growth(&self, lower_kib: u32) -> Option<f64> {
         Some(self.at(2 * lower_kib)? - self.at(lower_kib)?)
     }
 
-    /// Returns the largest lower segment up to which the FTL copies less than a tenth of its incoming pages.
+    /// Returns the largest lower segment size up to which the FTL copies less than a tenth of its incoming pages.
     fn onset(&self) -> u32 {
         let quiet = |case: &&Case| case.interval(|outcome| outcome.lower).mean < 1.1;
         self.cases.iter().take_while(quiet).last().map_or(0, |case| case.setting.lower_kib)

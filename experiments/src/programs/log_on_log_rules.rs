@@ -11,7 +11,7 @@ const RATIOS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 1024];
 const LOWERS: [u32; 2] = [256, 1024];
 
-/// Share of its reserve that the log keeps erased: the minimum, and half.
+/// Share of its reserve that the log keeps erased: the minimum, or half.
 const RESERVE_MODES: [(&str, f64); 2] = [("lazy", 0.0), ("eager", 0.5)];
 
 const TRIMS: [(&str, &str); 2] = [("on", "true"), ("off", "false")];
@@ -35,7 +35,7 @@ impl Row<'_> {
         self.cases[at].total()
     }
 
-    /// Returns the TCWA of upper segments whose size satisfies `selects`.
+    /// Returns the TCWA for those upper segment sizes that `selects` accepts.
     fn totals(&self, selects: impl Fn(u32) -> bool) -> impl Iterator<Item = f64> {
         UPPERS.into_iter().filter(move |upper| selects(*upper)).map(|upper| self.total(upper))
     }

@@ -1,4 +1,4 @@
-//! Yang et al. (2014), sec. 4.2, 4.4 and Table 1: `m` streams of a log on `n` streams of the FTL. Without metadata.
+//! Yang et al. (2014), sec. 4.2, 4.4 and Table 1: `m` streams of a log on `n` streams of the FTL, without metadata.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -33,7 +33,7 @@ const FAMILIES: [(&str, [(u32, &str); 4]); 2] = [
     ),
 ];
 
-/// Placements of the FTL; the last two follow the log's streams, two and six of them.
+/// Placements of the FTL; the last two follow the streams of the log, of which there are two and six.
 const LOWERS: [(&str, &str); 4] = [
     ("1", "\"single\""),
     ("1 and cleaning", "\"double\""),
@@ -41,7 +41,7 @@ const LOWERS: [(&str, &str); 4] = [
     ("6 by stream", "{ kind = \"host_hint\", streams = 6 }"),
 ];
 
-/// Results of a load, a family, an upper segment size and an FTL, over the number of streams.
+/// Results for a load, a family, an upper segment size and an FTL, over the number of streams.
 struct Curve<'a> {
     load: &'static str,
     family: &'static str,

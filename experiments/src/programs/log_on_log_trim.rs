@@ -11,10 +11,10 @@ use crate::table::{Table, number};
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 6] = [64, 128, 192, 256, 384, 1024];
 
-/// Share of its segments that the log keeps erased: the minimum, and half of its reserve.
+/// Share of its segments that the log keeps erased: the minimum, or half of its reserve.
 const KEPT_ERASED: [f64; 2] = [0.016, 0.1];
 
-/// TRIM rules of the log. `BATCH` stands for the number of segments that make the given number of MiB.
+/// TRIM rules of the log. `BATCH` stands for the number of segments with the given size in MiB.
 const RULES: [(&str, &str); 10] = [
     ("off", "false"),
     ("segment", "true"),
@@ -65,26 +65,27 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Counts of the lower log in one order of the two cleanings.
+/// Counts of the lower log for one order of the two cleanings.
 struct CleaningOrder {
     name: &'static str,
     trim: bool,
     device_first: bool,
-    /// Pages that the lower log copied in its first cleaning.
+    /// Number of pages that the lower log copied in its first cleaning.
     copied: u64,
-    /// Pages of the upper segment that were copied by both logs.
+    /// Number of pages of the upper segment that both logs copied.
     copied_twice: u64,
-    /// Invalid pages among those that the lower log copied.
+    /// Number of invalid pages among those that the lower log copied.
     copied_invalid: u64,
-    /// Lower blocks that are partly invalid at the end.
+    /// Number of lower blocks that are partly invalid at the end.
     partial_blocks: usize,
 }
 
-/// Repeats Figures 6 and 7 on blocks of eight pages and segments of four.
+/// Repeats Figures 6 and 7 with blocks of eight pages and segments of four pages.
 ///
-/// In the upper segment of pages 4 to 7, pages 4 and 6 are invalid for the upper log. The other half of its lower block
-/// is already invalid, and all other blocks hold more valid pages. The upper log moves pages 5 and 7 to pages 20 and
-/// 21, and trims the segment; three other writes make the lower log clean. The two orders of these steps are compared.
+/// In the upper segment of pages 4 to 7, pages 4 and 6 are invalid for the upper log. The other half of its lower
+/// block is already invalid, and all other blocks hold more valid pages. The upper log moves pages 5 and 7 to pages
+/// 20 and 21, and trims the segment; three other writes trigger cleaning in the lower log. The two orders of these
+/// steps are compared.
 fn run_order(name: &'static str, trim: bool, device_first: bool) -> Result<CleaningOrder, Failure> {
     let mut log = SmallLog::new(7, 4 * PAGES_PER_BLOCK)?;
     log.write(0..4 * PAGES_PER_BLOCK)?;
@@ -154,7 +155,7 @@ fn run_unit_scenarios(session: &Session, statements: &mut Statements) -> Result<
     Ok(())
 }
 
-/// Results of the rules on one shape of stack.
+/// Results of the rules on one variant of the stack.
 struct RuleCases<'a> {
     kept_erased: f64,
     upper_kib: u32,

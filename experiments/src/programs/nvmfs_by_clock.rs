@@ -20,24 +20,24 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 pub struct Settings {
     /// File systems that are compared with NVMFS.
     rivals: Vec<String>,
-    /// The workloads; all if empty.
+    /// Names of the workloads; all if empty.
     workloads: Vec<String>,
     /// Shares of the disk that the files take.
     utilisations: Vec<f64>,
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
-    /// Ratio of the disk size to the size of NVRAM or page cache.
+    /// Ratio of the size of the disk to the size of the NVRAM or page cache.
     #[serde(rename = "nvram_one_over")]
     nvram_divisor: u64,
-    /// Bytes that a workload writes once its files are made, as a multiple of the disk.
+    /// Number of bytes that a workload writes after its files are made, as a multiple of the size of the disk.
     written: f64,
-    /// Factor by which the drive is slower than the paper's.
+    /// Factor by which the drive is slower than the paper's drive.
     slowed_by: u32,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
     /// Time limit of a run, in seconds of the machine.
     limit_seconds: u32,
-    /// Folder for the disk's content, on a tmpfs.
+    /// Folder on a tmpfs for the content of the disk.
     memory: PathBuf,
 }
 
@@ -68,7 +68,7 @@ struct Row {
     workload: &'static str,
     file_system: String,
     runs: Vec<TimedResult>,
-    /// Reason for missing results.
+    /// Reason why results are missing.
     missing_reason: &'static str,
 }
 
@@ -127,7 +127,7 @@ fn nvmfs_row<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
     rows.iter().filter(same).find(|row| row.file_system == NVMFS && !row.runs.is_empty())
 }
 
-/// Returns the advantage in speed of NVMFS over a rival, per cent, if both were measured.
+/// Returns by how many per cent NVMFS is faster than a rival, if both were measured.
 fn faster_percent(rows: &[Row], rival: &Row) -> Option<f64> {
     let ours = nvmfs_row(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
     Some((ours.write_speed().mean / rival.write_speed().mean - 1.0) * 100.0)
@@ -173,7 +173,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the mean over the workloads, for each rival and for all.
+/// Returns the mean over the workloads, for each rival and for all rivals.
 fn averages(settings: &Settings, rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "rival", "cases", "faster_percent"]);
     for &utilisation in &settings.utilisations {

@@ -1,5 +1,5 @@
-//! Qiu and Reddy (2013), figures 6 to 11: requests of NVMFS and Conquest to their drive, the resulting cost of the
-//! drive, and throughput. For real file systems see `nvmfs_rivals`.
+//! Qiu and Reddy (2013), figures 6 to 11: requests of NVMFS and Conquest to their drive, the resulting cost on the
+//! drive, and throughput. The program `nvmfs_rivals` has real file systems.
 
 use crate::Failure;
 use crate::nvmfs::assumed_values::AssumedValues;
@@ -17,11 +17,11 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD. A sixteenth of the paper's flash of 24 GB is 1536.
+    /// Size of the SSD in MiB. A sixteenth of the paper's flash of 24 GB is 1536 MiB.
     disk_mib: u64,
-    /// Size of the NVRAM.
+    /// Size of the NVRAM in MiB.
     nvram_mib: u64,
-    /// Data that a workload writes once its files are made.
+    /// Amount of data in MiB that a workload writes after its files are made.
     written_mib: u64,
     /// Seed of the workloads.
     seed: u64,
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Names of the workloads; all four unless given.
     #[serde(default)]
     workloads: Vec<String>,
-    /// If not empty, runs NVMFS with these thresholds of free extents for recycling instead of the figures.
+    /// If not empty, NVMFS runs with these thresholds of free extents for recycling, in place of the figures.
     #[serde(default)]
     recycle_free: Vec<f64>,
 }
@@ -55,7 +55,8 @@ impl Settings {
         }
     }
 
-    /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free extents.
+    /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free
+    /// extents.
     fn file_systems(&self, assumed: &AssumedValues) -> Vec<SimulatedFileSystem> {
         if self.recycle_free.is_empty() {
             return SimulatedFileSystem::all(assumed).into();
@@ -96,7 +97,7 @@ impl Settings {
     }
 }
 
-/// Returns a table with a line per outcome, starting with its keys.
+/// Returns a table with a row per outcome, which begins with the keys.
 fn table(
     outcomes: &[Outcome],
     columns: &[&'static str],
@@ -174,7 +175,7 @@ fn cleaning(outcomes: &[Outcome]) -> Table {
     })
 }
 
-/// Returns the effect of later recycling. `outcomes` repeats the values of `recycle_free` in a cycle.
+/// Returns a table of the effect of later recycling. `outcomes` repeats the values of `recycle_free` cyclically.
 fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -197,7 +198,8 @@ fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     table
 }
 
-/// Returns the advantage of NVMFS over Conquest and over itself without grouping, and the average over Conquest.
+/// Returns the advantage of NVMFS over Conquest and over NVMFS without grouping, and the average advantage over
+/// Conquest.
 fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -240,7 +242,7 @@ fn percent(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0) * 100.0
 }
 
-/// Formats a difference; empty if both values are 0, such as erases in a short run.
+/// Formats a difference; empty if both values are 0, for example erases in a short run.
 fn signed(percent: f64) -> String {
     if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
 }

@@ -1,5 +1,5 @@
-//! Qiu and Reddy (2013), figures 6, 7, 10 and 11, in every reading that their text allows: requests of NVMFS and
-//! Conquest to their drive, and the resulting cost.
+//! Qiu and Reddy (2013), figures 6, 7, 10 and 11, under every interpretation that the text of the paper allows:
+//! requests of NVMFS and Conquest to their drive, and the resulting cost.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
@@ -20,24 +20,24 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD, unless another size is assumed.
+    /// Size of the SSD in MiB, unless another size is assumed.
     disk_mib: u64,
     /// Ratios of SSD size to NVRAM size.
     #[serde(rename = "nvram_one_over")]
     nvram_divisors: Vec<u64>,
     /// Shares of the SSD that the files take.
     utilisations: Vec<f64>,
-    /// Orders of accesses to files and records; `own` is that of the workload's own program.
+    /// Orders of accesses to files and records; `own` is the order of the workload's original program.
     orders: Vec<String>,
-    /// Bytes that a workload writes once its files are made, as multiples of the SSD.
+    /// Number of bytes that a workload writes after its files are made, as multiples of the size of the SSD.
     written: Vec<f64>,
-    /// Bytes written before the steady state is assumed, as a multiple of the SSD.
+    /// Number of bytes written before the steady state is assumed, as a multiple of the size of the SSD.
     steady_after: f64,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
 }
 
-/// A file system under a workload, from mkfs to the end.
+/// A file system under a workload, from mkfs to the end of the run.
 #[derive(Clone, Serialize)]
 struct Point {
     simulated: SimulatedFileSystem,
@@ -49,7 +49,8 @@ struct Point {
 }
 
 impl Settings {
-    /// Returns the settings of a session with the values of the paper's reading, and this reading.
+    /// Returns the settings of a session with the values of the interpretation that fits the paper, and this
+    /// interpretation.
     fn from_session(session: &Session) -> Result<(Settings, Interpretation), Failure> {
         let (mut settings, reading) =
             (session.settings::<Settings>()?, Interpretation::from_session(session)?);
@@ -72,7 +73,8 @@ impl Settings {
         cases
     }
 
-    /// Returns the moments of observation as multiples of the disk: counted from mkfs, and from the steady state.
+    /// Returns the moments of observation as multiples of the size of the disk: those counted from mkfs, and those
+    /// counted from the steady state.
     fn plan(&self) -> ObservationPlan {
         let steady = self.written.iter().map(|written| self.steady_after + written);
         let mut disks: Vec<f64> =
@@ -88,7 +90,7 @@ impl Settings {
         let mut points = Vec::new();
         for Case { nvram_divisor: one_over, utilisation, order, workload } in cases {
             let order = if *order == "own" { default_order(workload) } else { order };
-            // Read only if needed, so that only these programs depend on the assumption.
+            // The assumption is read only if needed, so that only programs which need it depend on it.
             let skew = if order == "zipf" { session.assumed_value("nvmfs/zipf")? } else { 0.0 };
             for simulated in SimulatedFileSystem::rivals(&assumed) {
                 for seed in 1..=self.runs {
@@ -132,7 +134,7 @@ fn half_width(value: Option<Interval>) -> String {
         .map_or(String::new(), |value| format!("{:.1}", value.half_width))
 }
 
-/// Returns a table with a line per reading and workload.
+/// Returns a table with a row per interpretation and workload.
 fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     let columns = [
         "traffic",
@@ -186,7 +188,8 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     table
 }
 
-/// Returns for each reading the number of workloads and utilisations with which NVMFS sends less and erases less.
+/// Returns for each interpretation the number of workloads and utilisations with which NVMFS sends less, and with
+/// which it erases less.
 fn count_signs(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "nvram",
@@ -223,7 +226,8 @@ fn count_signs(rows: &[Row]) -> Table {
     table
 }
 
-/// Tests the paper's statements in its reading, and our statements about the other readings.
+/// Tests the paper's statements in the interpretation that fits the paper, and our statements about the other
+/// interpretations.
 fn check(interpretation: &Interpretation, rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
     let reading = || rows.iter().filter(|row| row.is_in_interpretation(interpretation));
@@ -269,7 +273,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let mut left_out = Table::new(&["nvram", "order", "utilisation", "workload"]);
     for (case, of_case) in cases.iter().zip(found.chunks(per_case)) {
-        // Some workloads take more space later than their files had at first.
+        // Some workloads later take more space than their files did at first.
         let Some(of_case) = of_case.iter().cloned().collect::<Option<Vec<Vec<Observation>>>>() else {
             let Case { nvram_divisor: one_over, order, utilisation, workload } = case;
             left_out.push(vec![
@@ -334,7 +338,7 @@ mod tests {
             let workloads: std::collections::BTreeSet<_> =
                 grid.iter().map(|row| row.field("workload").unwrap()).collect();
             assert_eq!(workloads.into_iter().collect::<Vec<_>>(), ["fileserver", "fio", "iozone"]);
-            // Each of the other cases with three rivals, two starts and two moments.
+            // The grid has each of the other cases with three rivals, two starts and two moments.
             assert_eq!(grid.len(), 3 * 3 * 2 * 2);
             let map = std::fs::read_to_string(folder.join("surface_periodic_mkfs.svg")).unwrap();
             assert!(!map.contains("postmark") && map.contains("fileserver"), "{map}");

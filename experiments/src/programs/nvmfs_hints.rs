@@ -1,5 +1,5 @@
-//! Extensions of Qiu and Reddy (2013): the update likelihood by which NVMFS groups data, passed to the FTL as a stream;
-//! trims; extents that fill a superblock or straddle two.
+//! Extensions of Qiu and Reddy (2013): the update likelihood by which NVMFS groups data is sent to the FTL as a
+//! stream; trims; and extents that fill a superblock or straddle two superblocks.
 
 use crate::Failure;
 use crate::nvmfs::assumed_values::AssumedValues;
@@ -15,8 +15,8 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const HALF_EXTENT_BYTES: u64 = 256 << 10;
 
-/// Use of streams in the FTL: all host writes in one stream, or one stream for each of the four likelihoods and one for
-/// none; moved pages have a separate stream in both.
+/// Use of streams in the FTL: all host writes in one stream, or a separate stream for each of the four likelihoods
+/// and one for unknown likelihood. Moved pages have a separate stream in both cases.
 const FTLS: [(&str, &str); 2] = [
     ("double", "placement = \"double\""),
     ("host_hint", "placement = { kind = \"host_hint\", streams = 5, cleaned = \"apart\" }"),
@@ -94,12 +94,12 @@ fn cases(trial: &Trial, shown_bytes: u64, block_pages: &[u32]) -> Result<Vec<Cas
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD.
+    /// Size of the SSD in MiB.
     disk_mib: u64,
     /// Share of the SSD that the files take.
     utilisation: f64,
-    /// Pages per block or superblock: 64 are 256 KiB as in the paper, 128 an extent, 1024 eight extents, for which the
-    /// reserve of less than 504 MiB is too small.
+    /// Numbers of pages per block or superblock: 64 are 256 KiB as in the paper, 128 are an extent, and 1024 are eight
+    /// extents. For the last size, the reserve of less than 504 MiB is too small.
     block_pages: Vec<u32>,
 }
 

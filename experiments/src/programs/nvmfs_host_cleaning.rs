@@ -1,5 +1,5 @@
-//! Conditions under which cleaning by the host is better than the same NVRAM as a write-back cache in front
-//! of an FTL: predicted by [`Space`], then simulated.
+//! Conditions under which cleaning by the host is better than using the same NVRAM as a write-back cache in front of
+//! an FTL. They are predicted by [`Space`], then simulated.
 
 use crate::Failure;
 use crate::heat_map::HeatMap;
@@ -18,24 +18,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD.
+    /// Size of the SSD in MiB.
     disk_mib: u64,
     /// Ratios of SSD size to NVRAM size.
     #[serde(rename = "nvram_one_over")]
     nvram_divisors: Vec<u64>,
     /// Shares of the SSD that the file takes.
     utilisations: Vec<f64>,
-    /// Exponents of Zipf's law over its blocks; 0 for uniform writes.
+    /// Exponents of Zipf's law over the blocks of the file; 0 for uniform writes.
     skews: Vec<f64>,
-    /// Spare pages of the drive as shares of its capacity.
+    /// Spare pages of the drive, as shares of its capacity.
     over_provisioning: Vec<f64>,
-    /// Pages per erase block; an extent has 128.
+    /// Numbers of pages per erase block; an extent has 128 pages.
     pages_per_block: Vec<u32>,
-    /// Bytes written before the measurement, as multiples of the SSD.
+    /// Number of bytes written before the measurement, as a multiple of the size of the SSD.
     warm_up: f64,
-    /// Bytes written during the measurement, as multiples of the SSD.
+    /// Number of bytes written during the measurement, as a multiple of the size of the SSD.
     measured: f64,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
 }
 
@@ -51,7 +51,7 @@ struct Point {
     drives: Vec<(f64, u32)>,
 }
 
-/// Bytes sent to the drive, and the results of each drive.
+/// Number of bytes sent to the drive, and the results of each drive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SimulatedRun {
     written_bytes: u64,
@@ -89,9 +89,9 @@ struct Row {
     space: Space,
     nvram_divisor: u64,
     skew: f64,
-    /// Predicted ratio of pages programmed with NVMFS to those with the cache.
+    /// Predicted ratio of the pages programmed with NVMFS to those programmed with the cache.
     predicted: f64,
-    /// Simulated ratio, one number per seed.
+    /// Simulated ratio, with one value per seed.
     programs: Vec<f64>,
     erases: f64,
     traffic: f64,
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// Distance from 1 below which prediction and result count as a tie.
+/// Distance from 1 below which a predicted or simulated ratio counts as a tie.
 const TIE_DISTANCE: f64 = 0.03;
 
 impl Settings {
@@ -127,7 +127,7 @@ impl Settings {
         self.over_provisioning.iter().flat_map(with).collect()
     }
 
-    /// Returns the runs of both file systems with each seed, by file, NVRAM and law.
+    /// Returns the points of both file systems with each seed, by file size, NVRAM size and exponent.
     fn points(&self, assumed: &AssumedValues) -> Vec<((u64, f64, f64), Vec<Point>)> {
         let disk_bytes = self.disk_mib << 20;
         let [nvmfs, cache, ..] = SimulatedFileSystem::rivals(assumed);
@@ -230,7 +230,8 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the NVRAM size at which both program equally many pages: predicted, and interpolated between the simulated sizes.
+/// Returns the NVRAM size at which both file systems program the same number of pages: the predicted size, and the
+/// size interpolated between the simulated ones.
 fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     let mut table =
         Table::new(&["utilisation", "over_provisioning", "pages_per_block", "zipf", "predicted", "found"]);
@@ -269,7 +270,8 @@ fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Draws the ratio of programmed pages to those of the cache, by NVRAM and files, for the first drive and the given law.
+/// Draws the ratio of the pages programmed with NVMFS to those with the cache, by size of NVRAM and files, for the
+/// first drive and the given exponent.
 fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Result<(), Failure> {
     let (over_provisioning, pages_per_block) =
         (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);

@@ -1,5 +1,5 @@
-//! Comparison of NVMFS with recordings of real file systems, each pair under the same workload with the same bytes
-//! written: figures 6 to 11 of Qiu and Reddy (2013), and the advantage of NVMFS.
+//! Comparison of NVMFS with recordings of real file systems. Each pair is under the same workload with the same
+//! number of bytes written. The results are figures 6 to 11 of Qiu and Reddy (2013), and the advantage of NVMFS.
 
 use crate::Failure;
 use crate::nvmfs::assumed_values::AssumedValues;
@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// A recording, and NVMFS under the same workload.
+/// A recording, and the results of NVMFS under the same workload.
 #[derive(Serialize, Deserialize)]
 struct Pair {
     #[serde(rename = "other")]
@@ -27,12 +27,12 @@ fn pair(recording: &Recording, nvmfs: &SimulatedFileSystem, clock: &Clock) -> Re
     let FileSystemRecordingInfo { disk_bytes, cache_bytes, seed, .. } = recording.info;
     let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
     let other = trial.evaluate(disk_bytes, clock)?;
-    // The files have the sizes of the recording; assumed sizes do not apply.
+    // The files have the sizes of the recording, so assumed sizes do not apply.
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
     Ok(Pair { rival: other, nvmfs: ours.evaluate(disk_bytes, clock)? })
 }
 
-/// Identity of a pair, so that a finished pair is not run again.
+/// Identity of a pair, by which a pair that is finished is not run again.
 #[derive(Serialize)]
 struct Point<'a> {
     name: String,
@@ -107,7 +107,7 @@ fn table(pairs: &[Pair]) -> Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The workloads; all if empty.
+    /// Names of the workloads; all if empty.
     workloads: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Qiu and Reddy (2013), figures 8 and 9, on the drive of their measurements: throughput of NVMFS and Conquest.
+//! Qiu and Reddy (2013), figures 8 and 9, on the drive that the paper measured: throughput of NVMFS and Conquest.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
@@ -18,23 +18,23 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD, unless another size is assumed.
+    /// Size of the SSD in MiB, unless another size is assumed.
     disk_mib: u64,
     /// Ratio of SSD size to NVRAM size.
     #[serde(rename = "nvram_one_over")]
     nvram_divisor: u64,
     /// Shares of the SSD that the files take.
     utilisations: Vec<f64>,
-    /// Bytes that a workload writes once its files are made, as multiples of the SSD.
+    /// Number of bytes that a workload writes after its files are made, as a multiple of the size of the SSD.
     written: Vec<f64>,
-    /// The drive.
+    /// Drive for the replay.
     drive: ReplayDrive,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
 }
 
 impl Settings {
-    /// Returns the settings of a session, with the values of the paper's reading.
+    /// Returns the settings of a session, with the values of the interpretation that fits the paper.
     fn from_session(session: &Session) -> Result<Settings, Failure> {
         let mut settings: Settings = session.settings()?;
         let one_over = std::slice::from_mut(&mut settings.nvram_divisor);
@@ -58,10 +58,10 @@ struct Point {
 /// Throughput of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Throughput {
-    /// Megabytes (10^6 bytes) that the workload wrote per second, with drive and memory one after the other.
+    /// Megabytes (10^6 bytes) that the workload wrote per second; drive and memory work one after the other.
     #[serde(rename = "mb_a_second")]
     mb_per_second: f64,
-    /// Mean size of a request to the drive, KiB.
+    /// Mean size of a request to the drive in KiB.
     #[serde(rename = "kib_a_request")]
     kib_per_request: f64,
     /// Number of cleaned extents.
@@ -207,7 +207,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Tests the paper's comparison of two utilisations: the lowest and the highest that were run.
+/// Tests the paper's comparison of two utilisations, with the lowest and the highest that were run.
 fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let same = |row: &&Row, other: &Row| {
         (row.workload, row.rival) == (other.workload, other.rival) && row.written == other.written
@@ -223,7 +223,7 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
     let speed = |speeds: &[Throughput]| mean(speeds, |speed| speed.mb_per_second);
     let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.nvmfs) < 0.9 * speed(&low.nvmfs));
-    // A single rival is enough, because the statement concerns NVMFS alone.
+    // A single rival is enough, because the statement concerns only NVMFS.
     let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
     statements.check("NVMFS is clearly slower at the higher utilisation", of_ours.map(slower));
     let alike = |(low, high): &(&Row, &Row)| {

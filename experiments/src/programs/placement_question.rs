@@ -1,7 +1,7 @@
-//! Comparison of placements that use knowledge of the data with the double frontier, which uses none.
+//! Comparison of placements that use knowledge of the data with the double frontier, which uses no knowledge.
 //!
-//! Van Houdt (2013), sec. 5, leaves open the benefit of policies that identify hot data. Every placement runs on
-//! the same drive, with a free pool of the same size, under hot and cold data.
+//! Van Houdt (2013), sec. 5, leaves the benefit of policies that identify hot data open. Every placement runs on the
+//! same drive, with a free pool of the same size, under hot and cold data.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// `(r, f)`: share of the writes, and of the space, that is hot.
+/// Shares of the writes and of the space that are hot, `(r, f)`.
 const LOADS: [(f64, f64); 6] = [(0.8, 0.2), (0.8, 0.05), (0.9, 0.2), (0.9, 0.05), (0.95, 0.2), (0.95, 0.05)];
 
 const VICTIMS: [(&str, &str); 2] =
@@ -29,12 +29,12 @@ const PLACEMENTS: [(&str, &str); 9] = [
     ("age_classes", "\"age_classes\""),
 ];
 
-/// Index of the placement that the other placements are compared with.
+/// Index of the placement with which the other placements are compared.
 const BASELINE: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
-    // Five turnovers of the cold data, as for the tables.
+    // The run has five turnovers of the cold data, as for the tables.
     let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
     scenario(&format!(
         r#"

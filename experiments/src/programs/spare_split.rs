@@ -1,5 +1,5 @@
-//! Best division of a given spare space between two logs: predicted by the mean field of stacked logs, then simulated;
-//! and predicted again by the theory after its correction.
+//! Best division of a given spare space between two logs. It is predicted by the mean field of stacked logs, then
+//! simulated, and predicted again by the corrected theory.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -19,14 +19,15 @@ const SHOWN_MIB: u32 = 256;
 /// Spare space of both logs together, as a share of the flash.
 const TOTALS: [f64; 3] = [0.1, 0.2, 0.28];
 
-/// Number of steps from all spare space in the lower log to all of it in the upper log; the ends leave one log almost
-/// none and are not run.
+/// Number of steps from all spare space in the lower log to all of it in the upper log. The two ends leave one log
+/// almost no spare space and are not run.
 const STEPS: u32 = 10;
 
 /// Numbers of upper segments per lower block.
 const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
 
-/// Victim selection of the upper log: random, where the prediction is exact; as in the paper's drives; by the fewest valid pages.
+/// Victim selection of the upper log: random, where the prediction is exact; as on the paper's drives; and by the
+/// fewest valid pages.
 const UPPER_VICTIMS: [(&str, &str); 3] = [
     ("random", "{ policy = \"d_choices\", choices = 1 }"),
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
@@ -39,10 +40,10 @@ const LOWER_CHOICES: u32 = 10;
 const LOADS: [(&str, &str); 2] =
     [("uniform", "kind = \"uniform\""), ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true")];
 
-/// Largest error of a prediction that claims to be exact, per cent.
+/// Maximum error in per cent of a prediction that is meant to be exact.
 const MAX_ERROR_PERCENT: f64 = 3.0;
 
-/// Largest excess cost of the predicted split over the best simulated one, per cent.
+/// Maximum excess cost in per cent of the predicted split over the best simulated one.
 const MAX_REGRET_PERCENT: f64 = 2.0;
 
 /// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds empty blocks.
@@ -53,7 +54,7 @@ enum TheoryVersion {
 }
 
 impl TheoryVersion {
-    /// Returns the prefix of its statements.
+    /// Returns the prefix of the statements for this version.
     fn name(self) -> &'static str {
         match self {
             TheoryVersion::First => "as first predicted",
@@ -118,7 +119,7 @@ fn stack(load: (&str, &str), victims: (&str, &str), logs: &StackedLogs, length: 
     Stack { keys, toml }
 }
 
-/// A curve over the upper log's share: the parameters that are constant along it.
+/// Curve over the share of the upper log, with the parameters that are constant along it.
 #[derive(Clone, Copy)]
 struct Curve {
     load: (&'static str, &'static str),
@@ -145,7 +146,8 @@ impl Curve {
         format!("{}, {}, S = {total}, {segments} segments a block", load.0, victims.0)
     }
 
-    /// Returns the lower and upper estimate of the total for an upper share. Greedy is approximated by 10 choices.
+    /// Returns the lower and the upper estimate of the total amplification for an upper share. Greedy is approximated
+    /// by 10 choices.
     fn predicted(&self, theory: TheoryVersion, share: f64) -> Result<[f64; 2], Failure> {
         let choices = if self.victims.0 == "random" { 1 } else { LOWER_CHOICES };
         let found = logs(self.total, self.segments, share, choices).amplification()?;
@@ -158,7 +160,7 @@ impl Curve {
         find(runs, &keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Returns the share with the least value.
+    /// Returns the share with the smallest value.
     fn best_share(&self, value: impl Fn(f64) -> Result<f64, Failure>) -> Result<f64, Failure> {
         let mut best = (f64::NAN, f64::INFINITY);
         for share in shares() {
@@ -236,8 +238,8 @@ fn points(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Returns the best predicted splits and the best simulated one, the excess cost of following a prediction, and the
-/// cost of mismatched logs relative to matching ones.
+/// Returns a table of the best predicted splits and the best simulated one, the excess cost of following a
+/// prediction, and the cost of logs with different block sizes relative to equal ones.
 fn splits(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "load",

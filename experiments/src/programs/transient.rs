@@ -1,4 +1,4 @@
-//! Path from an initial state to the steady state: mean field, eq. (6) and (9), compared with the simulator.
+//! Path from an initial state to the steady state: the mean field, eq. (6) and (9), compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -26,17 +26,17 @@ const INITIAL_STATES: [(&str, InitialState, &str); 3] = [
     ("mixed", InitialState::Mixed, "random_overwrites = 20.0"),
 ];
 
-/// Length of the paths in drive writes: thirteen turnovers of the cold data.
+/// Length of the paths in drive writes, which is thirteen turnovers of the cold data.
 const PATH_LENGTH: f64 = 120.0;
 const WINDOW: f64 = 0.5;
 
 /// Part of the paths that is drawn, in drive writes.
 const DRAWN_LENGTH: f64 = 30.0;
 
-/// Relative distance from the steady state at which a path has arrived.
+/// Relative distance from the steady state below which a path has reached it.
 const STEADY_TOLERANCE: f64 = 0.01;
 
-/// A pair of paths.
+/// A path of the model and the simulated path for the same drive.
 struct PathPair {
     structure: &'static str,
     load: (&'static str, Load),
@@ -44,7 +44,7 @@ struct PathPair {
     drive_writes: Vec<f64>,
     model: Vec<f64>,
     simulated: Vec<Interval>,
-    /// Steady state by the fixed point.
+    /// Write amplification in the steady state, from the fixed point.
     steady: f64,
 }
 
@@ -52,7 +52,7 @@ fn setting((r, f): Load) -> Setting {
     Setting { pages_per_block: 32, spare_factor: 0.1, choices: 10, hot_writes: r, hot_space: f }
 }
 
-/// Returns the write amplification, window by window.
+/// Returns the write amplification of each measured window.
 fn windows(result: &RunResult) -> Result<Vec<f64>, Failure> {
     let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
     Ok(measured.map(|window| window.write_amplification).collect())
@@ -101,12 +101,12 @@ fn pairs(session: &Session) -> Result<Vec<PathPair>, Failure> {
 }
 
 impl PathPair {
-    /// Returns the excess of the simulated window over the model's, per cent.
+    /// Returns by how many per cent the simulated window exceeds that of the model.
     fn difference(&self, point: usize) -> f64 {
         100.0 * (self.simulated[point].mean / self.model[point] - 1.0)
     }
 
-    /// Returns the means of the model's and of the simulated windows in the last quarter.
+    /// Returns the means over the last quarter of the windows, of the model and of the simulation.
     fn final_means(&self) -> [f64; 2] {
         let from = self.model.len() * 3 / 4;
         let count = (self.model.len() - from) as f64;
@@ -114,7 +114,7 @@ impl PathPair {
         [self.model[from..].iter().sum::<f64>() / count, simulated / count]
     }
 
-    /// Returns the drive writes after which all windows are near `steady`.
+    /// Returns the drive writes after which all windows are close to `steady`.
     fn settling_time(
         &self,
         values: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator,
@@ -205,8 +205,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     steady_by_size(session)?.publish(session, "sizes")
 }
 
-/// Returns the steady state over the number of blocks, compared with the model, and with the model without the erased
-/// spare space in the internal frontier, `(b - 1) / 2` pages on average.
+/// Returns a table of the steady state over the number of blocks. It is compared with the model, and with the model
+/// without the erased spare space in the internal frontier, which is `(b - 1) / 2` pages on average.
 fn steady_by_size(session: &Session) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "structure",

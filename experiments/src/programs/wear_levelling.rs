@@ -17,16 +17,16 @@ use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 32;
 const PAGE_BYTES: u32 = 1024;
-/// Logical pages at the paper's load of 0.7.
+/// Number of logical pages at the load of 0.7 in the paper.
 const LOGICAL_PAGES: u32 = 11_469;
 const CACHE_ENTRIES: u32 = 512;
-/// Erases that each block endures.
+/// Number of erases that each block endures.
 const ENDURANCE_CYCLES: u32 = 1000;
 /// Share of the pages that are hot.
 const HOT_SPACE: f64 = 0.1;
-/// Drive writes after which costs are compared, in every run.
+/// Drive writes after which the costs of all runs are compared.
 const COMPARED_DRIVE_WRITES: u64 = 60;
-/// Host pages written between checks of the drive.
+/// Number of host pages written between checks of the drive.
 const BATCH: usize = 2048;
 
 /// Shares of the writes that go to hot pages.
@@ -129,10 +129,10 @@ struct Run {
     /// State after [`COMPARED_DRIVE_WRITES`] drive writes.
     #[serde(rename = "compared")]
     state_at_comparison: DriveState,
-    /// Drive writes until the first block wore out.
+    /// Drive writes until the first block was worn out.
     #[serde(rename = "life")]
     lifetime_drive_writes: f64,
-    /// State at that time.
+    /// State at the end of this lifetime.
     #[serde(rename = "end")]
     end_state: DriveState,
 }
@@ -236,7 +236,7 @@ fn table(runs: &[Run]) -> Table {
 }
 
 fn check(runs: &[Run]) -> Statements {
-    // Each kind compared with none, on the same FTL under the same load.
+    // Each kind is compared with no wear levelling, on the same FTL under the same load.
     let pairs: Vec<(&Run, &Run)> = runs
         .chunks(kinds().len())
         .flat_map(|chunk| chunk[1..].iter().map(|levelled| (levelled, &chunk[0])))

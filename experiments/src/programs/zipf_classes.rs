@@ -1,5 +1,5 @@
-//! Accuracy of a few merged classes as a model of Zipf's law: mean fields of one to four classes and their
-//! extrapolation, compared with the simulator.
+//! Accuracy of a few merged classes as a model of Zipf's law: mean fields with one to four classes and their
+//! extrapolation are compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -24,7 +24,7 @@ const EXPONENTS: [f64; 4] = [0.6, 0.8, 0.99, 1.2];
 /// Numbers of classes to solve.
 const CLASS_COUNTS: [usize; 4] = [1, 2, 3, 4];
 
-/// Least drive writes of warm-up, and warm-up in turnovers of the coldest pages.
+/// Minimum drive writes of warm-up, and length of the warm-up in turnovers of the coldest pages.
 const MIN_WARM_UP: f64 = 100.0;
 const TURNOVERS: f64 = 5.0;
 
@@ -39,7 +39,7 @@ struct Case {
     classes: Classes,
 }
 
-/// Solutions of the models: with each of [`CLASS_COUNTS`], and extrapolated.
+/// Solutions of the models, with each of [`CLASS_COUNTS`] and extrapolated.
 struct Solutions {
     merged: [f64; CLASS_COUNTS.len()],
     extrapolated: f64,
@@ -61,7 +61,8 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 impl Case {
-    /// Returns the drive writes of warm-up: five times those that overwrite the coldest page once on average, but at least 100.
+    /// Returns the drive writes of warm-up: five times the number after which the coldest page was overwritten once
+    /// on average, but at least 100.
     fn warm_up(&self, length: f64) -> f64 {
         let coldest = self.classes.as_slice().last().map_or(1.0, Class::relative_rate);
         length * (TURNOVERS / coldest).max(MIN_WARM_UP)
@@ -146,7 +147,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     draw(session, &answers, &simulated)
 }
 
-/// Returns the largest error of each number of classes, over each structure.
+/// Returns a table of the largest error for each number of classes and each structure.
 fn largest_errors(cases: &[Case], answers: &[Solutions], simulated: &[Interval]) -> Table {
     let mut table = Table::new(&["structure", "classes", "largest_error_percent"]);
     for (name, ..) in STRUCTURES {
@@ -169,7 +170,7 @@ fn draw(session: &Session, answers: &[Solutions], simulated: &[Interval]) -> Res
         let errors = answers.iter().zip(simulated).enumerate();
         errors.map(|(at, (answer, simulated))| ((at + 1) as f64, percent(value(answer), simulated))).collect()
     };
-    // The error of one class is off the scale.
+    // The error with one class is off the scale of the chart.
     let mut series: Vec<Series> = (1..CLASS_COUNTS.len())
         .map(|at| Series::line(format!("{} classes", CLASS_COUNTS[at]), points(&|answer| answer.merged[at])))
         .collect();

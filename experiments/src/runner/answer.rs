@@ -1,7 +1,7 @@
-//! Points of a program that are computed elsewhere, by the same program.
+//! Points of a program that are computed in another process, by the same program.
 //!
-//! A point is computed by code, which cannot be sent in a message. Instead, the worker runs the same program, is given
-//! the results of all earlier points, and stops at the requested point.
+//! A point is computed by code, which cannot be sent in a message. Instead, the worker runs the same program,
+//! receives the results of all earlier points, and stops at the requested point.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointRequest {
-    /// Inputs that lead the program to the point.
+    /// Inputs with which the program reaches the point.
     #[serde(rename = "way")]
     pub inputs: ProgramInputs,
     /// Identity of the point, which contains everything that its result depends on.
     pub point: String,
 }
 
-/// Computes a requested point on the worker: returns its result, or its error, which a repetition would give again.
+/// Computes a requested point on the worker. Returns its result, or its error, which a repetition would give again.
 ///
 /// # Errors
 ///

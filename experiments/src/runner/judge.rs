@@ -1,4 +1,4 @@
-//! Decision of the claims of an item by its data.
+//! Decision on the claims of an item by its data.
 
 use crate::Failure;
 use crate::manifest::{Claim, Item, Numbers, Tolerance, Verdict};
@@ -7,12 +7,12 @@ use crate::table::{Row, read_table};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A decided claim.
+/// A claim with its decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecidedClaim {
     /// Text of the claim.
     pub says: String,
-    /// True if the claim is an addition of the manifest, not a claim of the paper.
+    /// True if the claim was added by the manifest, false if it is a claim of the paper.
     pub ours: bool,
     /// Number of cases that were tested.
     pub cases: u64,
@@ -20,19 +20,19 @@ pub struct DecidedClaim {
     pub holds_in: u64,
     /// Printed and measured value of the case with the largest deviation; `None` for statements.
     pub printed: Option<f64>,
-    /// See `printed`.
+    /// Measured value; see `printed`.
     pub measured: Option<f64>,
-    /// Cases in which the claim does not hold, some of them by name.
+    /// Cases in which the claim does not hold, some of them with their names.
     pub exceptions: String,
     /// Resulting verdict.
     pub verdict: Verdict,
 }
 
-/// Decides the claims of `item` by the tables in `folder`.
+/// Decides the claims of `item` with the tables in `folder`.
 ///
 /// # Errors
 ///
-/// Returns an error for missing tables, columns and statements; a claim whose rows are missing is undecided.
+/// Returns an error if a table, column or statement is missing; a claim whose rows are missing is undecided.
 pub fn decide_claims(item: &Item, folder: &Path) -> Result<Vec<DecidedClaim>, Failure> {
     item.claims
         .iter()
@@ -42,8 +42,8 @@ pub fn decide_claims(item: &Item, folder: &Path) -> Result<Vec<DecidedClaim>, Fa
         .collect()
 }
 
-/// Returns the verdict on an item with these claims: on those of the paper or, if there are none, on
-/// the additional ones.
+/// Returns the verdict on an item with these claims. The verdict depends on the claims of the paper or, if there are
+/// none, on the additional claims.
 pub fn verdict(decided: &[DecidedClaim]) -> Verdict {
     let verdicts_of = |ours: bool| decided.iter().filter(move |one| one.ours == ours).map(|one| one.verdict);
     Verdict::combine(verdicts_of(false))

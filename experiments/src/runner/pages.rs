@@ -1,4 +1,4 @@
-//! Pages of the gallery: one per paper and an overview, generated from the results on disk.
+//! Pages of the gallery, one per paper and an overview, which are generated from the results on disk.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -11,10 +11,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Number of rows of a table that a page shows; the file has all rows.
+/// Maximum number of rows of a table that a page shows; the file has all rows.
 const ROWS: usize = 24;
 
-/// Returns the pages of the results in `output`, by their relative paths.
+/// Returns the pages for the results in `output`, by their relative paths.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub fn pages_of_results(manifests: &[Manifest], output: &Path) -> Result<BTreeMa
 ///
 /// # Errors
 ///
-/// As for [`pages_of_results`], and for writing.
+/// The errors of [`pages_of_results`], and of writing.
 pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     for (name, text) in pages_of_results(manifests, output)? {
         let path = output.join(name);
@@ -46,7 +46,7 @@ pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the verdict on an item from its record, or that it is impossible; `None` if it was not reproduced.
+/// Returns the verdict on an item from its record, or that the item is impossible; `None` if it was not reproduced.
 fn verdict_of(entry: ManifestEntry, output: &Path) -> Result<Option<Verdict>, Failure> {
     if entry.item.impossible.is_some() {
         return Ok(Some(Verdict::Impossible));
@@ -93,7 +93,7 @@ fn item_section(entry: ManifestEntry, output: &Path) -> Result<String, Failure> 
     let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
     let folder = folder_of(output, entry);
     let prose = prose.as_ref().map_or(String::new(), |prose| format!("{}\n", prose.trim()));
-    // For a question, the method is needed before the answer; for a paper's item, the claim is already known.
+    // For a question, readers need the method before the answer; for an item of a paper, the claim is already known.
     let is_prose_first = *kind == ItemKind::Question && impossible.is_none() && !prose.is_empty();
     if let Some(reason) = impossible {
         let _ = writeln!(text, "**Impossible here**: {reason}");
@@ -121,7 +121,7 @@ fn item_section(entry: ManifestEntry, output: &Path) -> Result<String, Failure> 
     Ok(if prose.is_empty() || is_prose_first { text } else { text + "\n" + &prose })
 }
 
-/// Describes the settings of the record, and those of the manifest if they have changed.
+/// Describes the settings of the record, and the settings of the manifest if they have changed.
 fn settings(item: &Item, record: &Record) -> String {
     let (used, default) = (record.settings(item), record.effort.settings(item));
     if item.data_source.is_some() || used.is_empty() {
@@ -161,7 +161,7 @@ fn claims(item: &Item, record: &Record) -> String {
     if reasons.is_empty() { text } else { format!("{text}\n{reasons}") }
 }
 
-/// Returns its plots, then its tables.
+/// Returns the plots of the item, then its tables.
 fn plots_and_tables(entry: ManifestEntry, folder: &Path, record: &Record) -> Result<String, Failure> {
     let mut text = String::new();
     let name = &entry.item.name;

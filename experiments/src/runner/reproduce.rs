@@ -1,4 +1,4 @@
-//! Reproduction of one item: runs its program, decides its claims, and stores all results in a folder.
+//! Reproduction of one item: it runs the program, decides the claims, and stores all results in a folder.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// File with the record of an item in its folder.
+/// Name of the file with the record of an item, in the folder of the item.
 pub const RECORD: &str = "item.json";
 
 /// Effort of a reproduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// An answer within minutes.
+    /// Result within minutes.
     Quick,
-    /// Sizes as in the paper, or better.
+    /// Sizes as in the paper, or larger.
     Full,
 }
 
@@ -46,21 +46,21 @@ impl Effort {
 /// Plan of a reproduction.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// Folder of the results, with a folder for each paper.
+    /// Folder of the results, with a subfolder for each paper.
     pub output: &'a Path,
-    /// Folder of the finished points, shared by all outputs of a build of the program.
+    /// Folder of the finished points, which all outputs of a build of the program share.
     pub points_folder: &'a Path,
     /// Effort of the reproduction.
     pub effort: Effort,
-    /// Settings that replace the manifest's.
+    /// Settings that replace those of the manifest.
     pub settings: toml::Table,
-    /// Numbers that no paper gives.
+    /// Assumed numbers, which no paper gives.
     pub assumptions: &'a Assumptions,
     /// True to run finished items again.
     pub rerun: bool,
     /// Folder of traces that were recorded elsewhere.
     pub traces: Option<PathBuf>,
-    /// Executor of points; threads of this process unless given.
+    /// Executor of points; if not given, threads of this process compute them.
     pub executor: Option<&'a dyn PointExecutor>,
 }
 
@@ -73,28 +73,28 @@ pub struct Record {
     pub effort: Effort,
     /// Command that repeats the reproduction.
     pub command: String,
-    /// Settings that were used; those of older records follow from their commands.
+    /// Settings that were used; in older records, they follow from the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<toml::Table>,
     /// Build of the program that was used.
     #[serde(rename = "made_by")]
     pub build: String,
-    /// Core seconds of the reproduction, over all sessions; unknown in older records.
+    /// Core seconds of the reproduction over all sessions; unknown in older records.
     pub core_seconds: Option<f64>,
-    /// Names of its tables for people.
+    /// Names of the tables of the item that are meant for readers.
     #[serde(rename = "shown")]
     pub published_tables: Vec<String>,
-    /// Assumptions that its program used.
+    /// Names of the assumptions that the program used.
     #[serde(rename = "assumes", default, skip_serializing_if = "Vec::is_empty")]
     pub used_assumptions: Vec<String>,
-    /// Decided claims.
+    /// Claims with their decisions.
     pub claims: Vec<DecidedClaim>,
     /// Resulting verdict.
     pub verdict: Verdict,
 }
 
 impl Record {
-    /// Reads the record in an item's folder, if there is one.
+    /// Reads the record in the folder of an item, if there is one.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Record {
         serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// Returns the settings that were used, given the item.
+    /// Returns the settings that were used for `item`.
     pub fn settings(&self, item: &Item) -> toml::Table {
         self.settings.clone().unwrap_or_else(|| {
             let mut settings = self.effort.settings(item).clone();
@@ -130,12 +130,12 @@ pub fn folder_of(output: &Path, entry: ManifestEntry) -> PathBuf {
     output.join(&entry.manifest.name).join(&entry.item.name)
 }
 
-/// Reproduces an item: its results are stored in its folder completely or not at all.
+/// Reproduces an item. Its results are stored in its folder either completely or not at all.
 ///
 /// # Errors
 ///
-/// Returns an error for an item that cannot be reproduced; as for its program and its claims;
-/// [`Interrupted`] and [`ExecutorLost`]. The errors do not name the item; the caller must add its name.
+/// Returns an error for an item that cannot be reproduced; errors of its program and its claims; [`Interrupted`] and
+/// [`ExecutorLost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
     found: ManifestEntry,
@@ -167,7 +167,7 @@ pub fn reproduce(
     });
     if result.is_err() {
         let _ = fs::remove_dir_all(&staged);
-        // Remove the paper's folder if it is empty.
+        // This removes the paper's folder if it is empty.
         let _ = staged.parent().map(fs::remove_dir);
     }
     result
@@ -178,11 +178,11 @@ pub fn stops_all_items(failure: &Failure) -> bool {
     failure.is::<Interrupted>() || failure.is::<ExecutorLost>()
 }
 
-/// Checks whether an item can be reproduced as planned, so that wrong settings are reported before the start.
+/// Checks that an item can be reproduced as planned, so that wrong settings are reported before the start.
 ///
 /// # Errors
 ///
-/// As for [`reproduce`].
+/// The errors of [`reproduce`].
 pub fn check(manifests: &[Manifest], entry: ManifestEntry, plan: &Plan) -> Result<(), Failure> {
     let source = entry.item.data_source.as_ref().map_or(Ok(entry), |other| find(manifests, other))?;
     program_of(source, plan).map(|_| ())
@@ -231,11 +231,11 @@ fn run(
     Ok(record)
 }
 
-/// Decides the claims of an item again by existing data, after a change of its manifest.
+/// Decides the claims of an item again with existing data, after a change of its manifest.
 ///
 /// # Errors
 ///
-/// As for [`decide_claims`]. Returns `None` if there is no data.
+/// The errors of [`decide_claims`]. Returns `None` if there is no data.
 pub fn decide_claims_again(
     manifests: &[Manifest],
     entry: ManifestEntry,

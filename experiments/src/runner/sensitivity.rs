@@ -11,13 +11,13 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Factors for the assumptions.
+/// Factors by which assumptions are multiplied.
 pub const FACTORS: [f64; 2] = [0.5, 2.0];
 
 /// File that [`vary`] writes to the output folder.
 pub const FILE: &str = "assumptions.json";
 
-/// Returns the reason why an item could not be run, without the scenario that programs append.
+/// Returns the reason why an item could not be run, without the scenario that programs append to it.
 fn reason(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
 }
@@ -33,21 +33,21 @@ pub struct Effect {
     pub changed_to: f64,
     /// Name of the item.
     pub item: String,
-    /// Effort, and settings that differ from the manifest's, as in a command.
+    /// Effort, and the settings that differ from the manifest, in the form of a command.
     pub run: String,
     /// Text of the claim.
     pub claim: String,
-    /// Number of cases in which the claim holds, with the value of the register and with the changed value.
+    /// Number of cases in which the claim holds: with the value of the register, and with the changed value.
     pub holds_in: [u64; 2],
     /// Number of cases, with both values.
     pub cases: [u64; 2],
     /// Verdict, with both values.
     pub verdicts: [Verdict; 2],
-    /// True if the item's data is identical: with these settings, the assumption has no effect.
+    /// True if the data of the item is identical, so that the assumption has no effect with these settings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_data: bool,
-    /// Reason why the claim cannot be decided with the changed value; cases and verdict are then those of the
-    /// register's value.
+    /// Reason why the claim cannot be decided with the changed value; the cases and the verdict are then those with
+    /// the value of the register.
     #[serde(rename = "refused", default, skip_serializing_if = "Option::is_none")]
     pub undecided_reason: Option<String>,
 }
@@ -59,12 +59,12 @@ impl Effect {
     }
 }
 
-/// Reproduces the items that use each of `chosen`, with its value from the register, halved and doubled. Earlier
-/// results for other items and assumptions are kept.
+/// Reproduces the items that use each of the `chosen` assumptions: with the value of the register, halved and
+/// doubled. Earlier results for other items and assumptions are kept.
 ///
 /// # Errors
 ///
-/// As for [`reproduce`]; an item that is listed for an assumption but does not use it.
+/// The errors of [`reproduce`]; an item that is listed for an assumption but does not use it.
 pub fn vary(
     manifests: &[Manifest],
     chosen: &[Assumption],
@@ -122,7 +122,7 @@ pub fn vary(
     Ok(effects)
 }
 
-/// Returns the tables of an item, by their names, without the command that made them.
+/// Returns the tables of an item by name, without the command that made them.
 fn data(
     manifests: &[Manifest],
     entry: ManifestEntry,
@@ -143,7 +143,7 @@ fn data(
     Ok(tables)
 }
 
-/// Returns effort and other settings, as in a command.
+/// Returns the effort and the other settings in the form of a command.
 fn options_of(plan: &Plan) -> String {
     let settings = plan.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
     format!("{}{}", plan.effort.option(), settings.collect::<String>())

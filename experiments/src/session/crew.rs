@@ -1,4 +1,4 @@
-//! Executor of the points of a program outside of this process.
+//! Executor that computes the points of a program outside of this process.
 
 use crate::journal::PointResult;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Inputs that lead a program to its points: its settings, and the results of earlier points.
+/// Inputs with which a program reaches its points: its settings, and the results of earlier points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramInputs {
@@ -16,7 +16,7 @@ pub struct ProgramInputs {
     pub program: String,
     /// Settings of the program.
     pub settings: toml::Table,
-    /// Assumptions whose value differs from the register.
+    /// Assumptions whose values differ from the register.
     pub assumptions: BTreeMap<String, f64>,
     /// Folder of traces, if there is one.
     pub traces: Option<PathBuf>,
@@ -31,8 +31,8 @@ pub type PointOutcome = (usize, Result<PointResult, String>);
 
 /// Executor of points outside of this process.
 pub trait PointExecutor: Sync + fmt::Debug {
-    /// Computes `points` in any order. Calls `heed` with each point that ends, and with `None` at intervals while none
-    /// ends; returns once all have ended or `heed` stops.
+    /// Computes `points` in any order. Calls `heed` for each point that ends, and with `None` at intervals in which
+    /// no point ends. Returns when all points have ended or `heed` requests a stop.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ pub trait PointExecutor: Sync + fmt::Debug {
     ) -> Result<(), ExecutorLost>;
 }
 
-/// The executor is lost and computes no more points; finished points are kept.
+/// The executor is lost and computes no further points; finished points are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ExecutorLost(pub String);

@@ -1,4 +1,4 @@
-//! A program that is led to one of its points.
+//! A program that is run up to one of its points, by the results of earlier points.
 
 use super::watch::Interrupted;
 use crate::Failure;
@@ -11,12 +11,12 @@ use std::sync::Mutex;
 
 const POISON: &str = "nothing panics while it holds the lock";
 
-/// Error that ends the program once it has computed the requested point.
+/// Error that ends the program after it has computed the requested point.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the point is answered")]
 struct PointReached;
 
-/// A program that is led to a requested point, and looks for it among its points.
+/// Run of a program up to a requested point, which it recognises among its points.
 pub(crate) struct DirectedRun<'a> {
     earlier: &'a [Vec<Value>],
     point: &'a str,
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl<'a> DirectedRun<'a> {
-    /// Returns a program that is led to `point` by the results of earlier points.
+    /// Returns a run that reaches `point` by means of the results of earlier points.
     pub(crate) fn new(earlier: &'a [Vec<Value>], point: &'a str) -> Self {
         DirectedRun { earlier, point, state: Mutex::default() }
     }

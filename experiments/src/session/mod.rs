@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Inputs of a program, and the destination of its results.
 pub struct Session<'a> {
-    /// [`Sampling::runs`], 2 where the program has no such setting.
+    /// Value of [`Sampling::runs`]; 2 if the program has no such setting.
     pub runs: u64,
-    /// [`Sampling::length`], 1 where the program has no such setting.
+    /// Value of [`Sampling::length`]; 1 if the program has no such setting.
     pub length: f64,
     settings: toml::Table,
     assumptions: &'a Assumptions,
@@ -40,7 +40,7 @@ pub struct Session<'a> {
     external_core_seconds: Mutex<f64>,
 }
 
-/// Treatment of the points and files of a session.
+/// Treatment of the points and files in a session.
 enum SessionMode<'a> {
     /// Points are computed and stored, and files are written.
     Stored(StoredRun<'a>),
@@ -59,7 +59,7 @@ struct StoredRun<'a> {
 struct ExternalExecutor<'a> {
     executor: &'a dyn PointExecutor,
     program: &'a str,
-    /// Results so far: a list per request for points.
+    /// Results so far, with a list per request for points.
     earlier_results: Mutex<Vec<Vec<Value>>>,
     /// True if the program must run on this machine.
     is_local_only: AtomicBool,
@@ -68,7 +68,7 @@ struct ExternalExecutor<'a> {
 const POISON: &str = "nothing panics while it holds the lock";
 
 impl<'a> Session<'a> {
-    /// Returns a session that writes its files to `folder`, each with `command` on its first line.
+    /// Returns a session that writes its files to `folder`; the first line of each file is `command`.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`Session::new`].
+    /// The errors of [`Session::new`].
     pub(crate) fn directed(
         way: &ProgramInputs,
         assumptions: &'a Assumptions,
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         Session { traces, ..self }
     }
 
-    /// Sets the executor of points, if there is one, for the program called `program`.
+    /// Sets the executor of points, if there is one, for the program with this name.
     #[must_use]
     pub fn with_executor(mut self, executor: Option<&'a dyn PointExecutor>, program: &'a str) -> Self {
         if let SessionMode::Stored(stored) = &mut self.points {
@@ -153,11 +153,11 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Returns the settings as the program's own type.
+    /// Returns the settings as the type that the program defines.
     ///
     /// # Errors
     ///
-    /// Returns an error for unknown or missing keys and for values of another type.
+    /// Returns an error for unknown or missing keys, and for values of a wrong type.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         T::deserialize(toml::Value::Table(self.settings.clone()))
             .map_err(|error| format!("settings: {}", error.message()).into())
@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
     }
 
     /// Computes each of `keys` with `compute`, on all cores or by the executor, and returns the results in order. A
-    /// result in the journal with the same `what` and key is reused; `compute` must depend on nothing else.
+    /// result in the journal with the same `what` and key is reused, so `compute` must depend on nothing else.
     ///
     /// # Errors
     ///
@@ -246,8 +246,8 @@ impl<'a> Session<'a> {
         Some(found)
     }
 
-    /// Computes the points without a result with the executor, and stores their results. A result that cannot be
-    /// deserialised is left to be computed in this process, as for lines of the journal.
+    /// Computes the points that have no result with the executor, and stores their results. A result that cannot be
+    /// deserialised is computed again in this process, as for lines of the journal.
     fn compute_externally<T: DeserializeOwned>(
         &self,
         kept: &StoredRun,
@@ -300,12 +300,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the core seconds of points that were computed earlier or elsewhere, not by this process.
+    /// Returns the core seconds of points that were computed earlier or in another process.
     pub fn external_core_seconds(&self) -> f64 {
         *self.external_core_seconds.lock().expect(POISON)
     }
 
-    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there is an executor.
+    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there
+    /// is an executor.
     pub fn require_local(&self, reason: &str) {
         if let SessionMode::Stored(StoredRun { external: Some(external), .. }) = &self.points
             && !external.is_local_only.swap(true, Ordering::Relaxed)
@@ -314,17 +315,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns whether to continue, for runs that check regularly.
+    /// Returns whether to continue, for runs that check this regularly.
     pub fn flow(&self) -> ControlFlow<()> {
         self.watch.flow()
     }
 
-    /// Declares that the program must clean up and must not be killed.
+    /// Declares that the program must clean up, and must not be killed.
     pub fn require_clean_up(&self) {
         self.watch.forbid_kill();
     }
 
-    /// Writes a file with `text` to the item's folder.
+    /// Writes a file with `text` to the folder of the item.
     ///
     /// # Errors
     ///
@@ -343,7 +344,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Marks the table `name` as one for people.
+    /// Marks the table `name` as one that is meant for readers.
     pub fn mark_published(&self, name: &str) {
         let mut shown = self.published_tables.lock().expect(POISON);
         if !shown.iter().any(|other| other == name) {
@@ -351,7 +352,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the tables for people, in the order in which they were written.
+    /// Returns the tables that are meant for readers, in the order in which they were written.
     pub fn published_tables(&self) -> Vec<String> {
         self.published_tables.lock().expect(POISON).clone()
     }

@@ -14,7 +14,7 @@ pub fn with_session<T>(runs: u64, length: f64, run: impl FnOnce(&Session) -> T) 
     with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| run(session))
 }
 
-/// Calls `run` with a session of these settings, and its folder.
+/// Calls `run` with a session that has these settings, and with its folder.
 pub fn with_settings<T>(settings: toml::Table, run: impl FnOnce(&Session, &Path) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();

@@ -1,4 +1,4 @@
-//! Observer of a reproduction, and the error of a reproduction that it ended.
+//! Observer of a reproduction, and the error of a reproduction that its observer has ended.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ pub trait ReproductionObserver: Sync {
     /// Announces that a number of points follows.
     fn announce_points(&self, _points: usize) {}
 
-    /// Reports a finished point; `again` is true if it was found in the journal.
+    /// Reports a finished point; `reused` is true if it was found in the journal.
     fn point_finished(&self, _reused: bool) {}
 
     /// Returns whether to continue.
@@ -15,11 +15,11 @@ pub trait ReproductionObserver: Sync {
         ControlFlow::Continue(())
     }
 
-    /// Requests that the process is not killed from now on: running measurements end soon after [`ReproductionObserver::flow`] returns
-    /// `Break`, and must clean up first.
+    /// Requests that the process is not killed from now on. Running measurements end soon after
+    /// [`ReproductionObserver::flow`] returns `Break`, and must clean up first.
     fn forbid_kill(&self) {}
 
-    /// Reports that points meant for another executor are computed in this process, with the reason.
+    /// Reports, with the reason, that points meant for another executor are computed in this process.
     fn computed_locally(&self, _reason: &str) {}
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Executor in this process: exchanges only text, and returns the last point first.
+/// Executor in this process, which exchanges only text and returns the last point first.
 #[derive(Debug, Default)]
 struct LoopbackExecutor {
     /// Number of points after which the executor is lost.
@@ -184,7 +184,7 @@ fn unknown_points_are_refused() {
         error_of(ProgramInputs { assumptions, ..way.clone() })
             .contains("no assumption is called `paper/number`")
     );
-    // This program only calculates and has no points.
+    // This program only calculates, so it has no points.
     let calculates =
         ProgramInputs { program: "gecko_table1".to_owned(), settings: toml::Table::new(), ..way };
     assert!(
