@@ -4,11 +4,11 @@
     scripts/profile.py [--only NAME ...] [--json FILE] [--binary PATH] [--python PATH] [--list]
 
 Each case runs once under `perf record -e cpu-clock`, and its samples are grouped by function (self time). The input
-is made here, in a temporary folder, from a fixed seed: a trace in the MSR format, scenarios, results for `report`,
-and a Python victim policy. Cases are the lines of the table CASES; a new case needs one more line.
+is made here, in a temporary folder, from a fixed seed: a trace, scenarios, results for `report`, and a Python
+victim policy. Cases are the lines of the table CASES.
 
-An inlined function counts as its caller. The release build has a symbol table, so no special build is needed. --json writes every function
-of at least 0.5 % outside the engine.
+An inlined function counts as its caller. The release build has a symbol table, so no special build is needed. --json
+writes every function of at least 0.5 % outside the engine.
 """
 
 import argparse

@@ -61,9 +61,9 @@ pub struct Case {
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk in bytes.
+    /// Size of the disk in MiB.
     pub disk_mib: u64,
-    /// Size in bytes of the NVRAM, or of the page cache.
+    /// Size in MiB of the NVRAM, or of the page cache.
     pub cache_mib: u64,
     /// Number of bytes that the workload writes after its files are made.
     pub written_bytes: u64,
