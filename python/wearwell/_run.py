@@ -33,7 +33,7 @@ def run(
         Scenario to run.
     progress : bool or callable
         ``True`` shows a bar; a callable is called with a `Progress` about once per million pages and, while the run
-        waits for a pipe with a trace, many times a second. It may raise an exception to end the run.
+        waits for a pipe with a trace, many times per second. It may raise an exception to end the run.
     victim : str, dict or object with a method ``select``
         Victim policy of the FTL: one of `list_victims`, or your own object, for prototyping. ``select(blocks)``
         receives a `Blocks` and returns the number of a candidate block. These methods are optional: ``begin(store)``
@@ -67,7 +67,7 @@ def run(
     RunError
         If the run cannot continue, or your own policy returns a block that is not a candidate, or an invalid stream.
 
-    An exception raised in your own part is passed on unchanged, with a note about its origin.
+    An exception raised in your part of the run is raised again unchanged, with a note about its origin.
 
     Notes
     -----

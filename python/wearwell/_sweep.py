@@ -88,15 +88,15 @@ def sweep(
     -------
     pandas.DataFrame
         One row per run, in the order of the grid: the settings, ``replica``, the figures of `Result.summary`, and
-        ``error``, the message of a run that failed (for example because its drive died). `means` combines the replicas
-        of a combination into one row.
+        ``error``, the message of a run that failed (for example because its drive is worn out). `means` combines the
+        replicas of a combination into one row.
 
     Raises
     ------
     ScenarioError
         If a combination cannot be run; all are checked before the first one starts.
     ExecutorError
-        If `executor` cannot execute the runs: a worker died or has another version, or a scheduler is lost.
+        If `executor` cannot execute the runs: a worker ended or has another version, or the scheduler is lost.
     StoreError
         If finished runs cannot be stored. Runs stored earlier are kept.
 

@@ -63,7 +63,7 @@ class Device(Part):
     endurance_spread : float
         Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
     wears_out : bool
-        True if blocks go bad once they reach their endurance.
+        True if blocks become bad when they reach their endurance.
     factory_bad_blocks : int
         Blocks bad from the factory.
     program_failure_rate : float
@@ -126,7 +126,7 @@ class Log(Part):
     free_blocks_idle : int
         Erased blocks up to which idle time is used for cleaning (timed mode).
     copy_order : {"oldest", "random"}
-        Order in which live pages fill up a block that does not have room for all of a victim's pages.
+        Order in which live pages fill a block that does not have space for all of a victim's pages.
     evict : bool
         True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
     dedup : str or dict
@@ -202,7 +202,7 @@ class Trace(Part):
     address : {"direct", "wrap", "scale", "compact"}
         Conversion of the trace's addresses to pages of the device.
     trim : bool
-        True if discards are passed on as TRIM.
+        True if discards are sent to the device as TRIM.
     missing_digests : {"error", "unique"}
         Treatment of a write request whose digests do not cover its contents.
     repeat_contents : bool

@@ -20,7 +20,7 @@ class Timing(Part):
     queue_depth : int
         Number of requests that the drive executes at the same time.
     arrivals : {"open", "closed"}
-        Requests arrive at their times (open), or each as soon as the queue has room (closed).
+        Requests arrive at their times (open), or each as soon as the queue has a free slot (closed).
     requests : dict
         Open arrivals of synthetic workloads: ``requests_per_second`` and ``spacing``.
     speed_up : float
@@ -41,7 +41,7 @@ class Timing(Part):
     striping : {"block", "drive"}
         Planes on which the pages of a block are; ``"drive"`` means all planes, and is the default with a preset.
     multi_plane, copyback : bool
-        Operations on several planes at once; moves within a plane that do not use the channel.
+        Operations on several planes at the same time; moves within a plane that do not use the channel.
     erase_ahead : bool
         True if so many blocks are kept erased that no page waits for the erase of its block; default with
         ``controller="drive"``.

@@ -177,8 +177,8 @@ impl<F: Mountable> Shared<F> {
         self.repeat_until_complete(wait, true, handle)
     }
 
-    /// Waits and repeats the request until it is complete. Waits for free space at most once, and only if `for_space`
-    /// is set.
+    /// Waits, and repeats the request until it is complete. Waits for free space at most once, and only if
+    /// `for_space` is set.
     fn repeat_until_complete<T>(
         &self,
         mut wait: Wait<F::Job>,

@@ -45,7 +45,7 @@ pub struct Reading {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive is dead (accepts no writes), if it is.
+    /// Reason why the drive accepts no writes, if it is at its end of life.
     #[serde(rename = "died")]
     pub failure: Option<String>,
     /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.

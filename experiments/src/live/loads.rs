@@ -220,7 +220,7 @@ fn rocksdb(sizes: &Sizes) -> Result<LoadPlan, Failure> {
 }
 
 /// Runs the same load with a writer that waits while level 0 has as many runs as a merge takes. Otherwise, more runs
-/// gather during a merge, and the faster the writer is, the more there are.
+/// gather during a merge if the writer is faster.
 fn rocksdb_held(sizes: &Sizes) -> Result<LoadPlan, Failure> {
     let runs = LEVEL_0_RUNS;
     Ok(db_bench(
