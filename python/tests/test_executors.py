@@ -217,7 +217,7 @@ def test_cluster_of_other_version_runs_nothing(small, cluster, monkeypatch):
 @dasks
 def test_missing_scheduler_is_reported(small, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_executors, "CONNECT_S", 1)
+    monkeypatch.setattr(_executors, "CONNECT_TIMEOUT_S", 1)
     with pytest.raises(ww.ExecutorError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
         ww.sweep(small, VARY, executor="tcp://127.0.0.1:1")
 

@@ -238,7 +238,7 @@ def test_exception_in_a_part_constructor_is_raised_with_a_note(small):
 
     with pytest.raises(TypeError, match="size") as caught:
         ww.run(small, victim=PolicyWithParameters)
-    assert "in Demanding(), which is to make a victim" in caught.value.__notes__[0]
+    assert "in PolicyWithParameters(), which is to make a victim" in caught.value.__notes__[0]
     assert ww.run(small, victim=lambda: PolicyWithParameters(3)).nand == ww.run(small, victim=Greedy).nand
 
 

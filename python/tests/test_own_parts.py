@@ -106,7 +106,7 @@ def test_invalid_victim_is_an_error(small, answer, message):
         def select(self, blocks):
             return answer(blocks)
 
-    with pytest.raises(ww.RunError, match=f"Wrong.select .*{message}"):
+    with pytest.raises(ww.RunError, match=f"InvalidVictimPolicy.select .*{message}"):
         ww.run(small, victim=InvalidVictimPolicy())
 
 

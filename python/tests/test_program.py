@@ -63,13 +63,13 @@ def when_points_exist(count, output, action):
 
 
 @dasks
-def test_cluster_with_killed_worker_gives_equal_results(tmp_path, answering, program):
+def test_cluster_with_killed_worker_gives_equal_results(tmp_path, fake_program, program):
     here, there = tmp_path / "here", tmp_path / "there"
     alone = command(program, *WORDS, "--output", here)
-    with when_points_exist(2, there, lambda: answering.workers[0].send_signal(signal.SIGKILL)):
-        spread = command(program, *WORDS, "--output", there, "--dask", answering.address)
+    with when_points_exist(2, there, lambda: fake_program.workers[0].send_signal(signal.SIGKILL)):
+        spread = command(program, *WORDS, "--output", there, "--dask", fake_program.address)
     assert (alone.returncode, spread.returncode) == (0, 0), alone.stderr + spread.stderr
-    assert answering.workers[0].wait(10) == -signal.SIGKILL
+    assert fake_program.workers[0].wait(10) == -signal.SIGKILL
     assert spread.stderr.count("2 workers, 2 runs at a time") == 1
     assert spread.stdout.replace(str(there), "") == alone.stdout.replace(str(here), "")
     assert left(there) == left(here)
@@ -80,12 +80,12 @@ def test_cluster_with_killed_worker_gives_equal_results(tmp_path, answering, pro
 
 
 @dasks
-def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, answering, program):
+def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, fake_program, program):
     there, words = tmp_path / "there", [*WORDS, "--output", tmp_path / "there"]
-    with when_points_exist(2, there, lambda: answering.scheduler.send_signal(signal.SIGKILL)):
-        lost = command(program, *words, "--dask", answering.address)
+    with when_points_exist(2, there, lambda: fake_program.scheduler.send_signal(signal.SIGKILL)):
+        lost = command(program, *words, "--dask", fake_program.address)
     assert lost.returncode == 1, lost.stdout
-    assert f"{ITEM}: --dask {answering.address}: " in lost.stderr
+    assert f"{ITEM}: --dask {fake_program.address}: " in lost.stderr
     assert "scheduler" in lost.stderr
     assert "points are finished and kept" in lost.stderr
     assert not (there / ITEM).exists()

@@ -7,7 +7,7 @@
 True
 """
 
-import warnings
+import warnings as _warnings
 
 from . import drive, plot, theory, trace
 from ._advise import advise
@@ -104,6 +104,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Return the type for which an older name stands, with a warning that gives the new name."""
     if name == "Compacted":
-        warnings.warn("wearwell.Compacted is now wearwell.CompactionResult", DeprecationWarning, stacklevel=2)
+        _warnings.warn("wearwell.Compacted is now wearwell.CompactionResult", DeprecationWarning, stacklevel=2)
         return CompactionResult
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
