@@ -22,8 +22,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Rates of Intel's X25-E by its data sheet: 170 and 250 MB/s sequential, 3,300 writes and 35,000 reads of 4 KiB
-    /// per second (sources: the preset `x25_e`).
+    /// Rates of Intel's X25-E: 170 and 250 MB/s sequential, by a review. The 3,300 writes and 35,000 reads of 4 KiB
+    /// per second are assumed (sources: the preset `x25_e`).
     pub const X25_E: Rates =
         Rates { write_mb_per_s: 170.0, write_us: 303.0, read_mb_per_s: 250.0, read_us: 28.6 };
 

@@ -93,7 +93,7 @@ pub enum ReplayDrive {
     /// pages of one request on all planes at the same time, so large requests are faster.
     #[serde(rename = "together")]
     MultiPlane,
-    /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s sequential, 3,300 requests of 4 KiB per second.
+    /// The paper's drive (preset `x25_e`, which has the sources): 170 MB/s sequential, 3,300 requests of 4 KiB per second.
     X25E,
 }
 

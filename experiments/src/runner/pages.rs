@@ -56,8 +56,8 @@ fn verdict_of(entry: ManifestEntry, output: &Path) -> Result<Option<Verdict>, Fa
 
 fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
     let mut text =
-        "# What was reproduced\n\nMade by `wearwell reproduce`: a page for each paper, and [one for the numbers that no paper gives](assumptions.md), with data, plots and \
-                    verdicts.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
+        "# What was reproduced\n\nWritten by `wearwell reproduce`: one page per paper with data, plots and verdicts, and [a page with the assumed numbers](assumptions.md), \
+                    which no paper gives. Claims marked *added* are ours and do not count for the verdict on an item of a paper.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
                     |---|---|---|---|---|---|---|\n"
             .to_owned();
     for manifest in manifests {
@@ -137,12 +137,12 @@ fn settings(item: &Item, record: &Record) -> String {
 
 fn claims(item: &Item, record: &Record) -> String {
     let mut text =
-        "| | printed | ours | cases | holds in | except | verdict |\n|---|---|---|---|---|---|---|\n"
+        "| claim | printed | measured | cases | holds in | exceptions | verdict |\n|---|---|---|---|---|---|---|\n"
             .to_owned();
     let mut reasons = String::new();
     for (claim, decided) in item.claims.iter().zip(&record.claims) {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let prefix = if claim.is_addition { "ours: " } else { "" };
+        let prefix = if claim.is_addition { "added: " } else { "" };
         let _ = writeln!(
             text,
             "| {prefix}{} | {} | {} | {} | {} | {} | {} |",
@@ -180,7 +180,7 @@ fn plots_and_tables(entry: ManifestEntry, folder: &Path, record: &Record) -> Res
             text += &line(&row.columns_and_fields().1);
         }
         if rows.len() > ROWS {
-            let _ = writeln!(text, "\nand {} rows more.", rows.len() - ROWS);
+            let _ = writeln!(text, "\nand {} more rows.", rows.len() - ROWS);
         }
     }
     Ok(text)

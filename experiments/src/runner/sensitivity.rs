@@ -184,13 +184,13 @@ fn compare<'a>(
 
 /// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
-    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
-                    the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
-                    --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals: \
-                    its verdicts are not those on record, and one that turns by a case or two out of many mostly says no more than \
-                    that two runs differ. Where no digit of the data changes, the assumption decides nothing in that run, for example a warm-up that is \
-                    rounded up to the same whole windows. The numbers of cases in which a claim holds stand beside each.\n\n\
-                    | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
+    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within its meaningful range, and \
+                    the verdicts were compared with those of the same run with the usual value. The command is `wearwell reproduce ITEM \
+                    --vary-assumptions` with the options in the last column but one. A run that is shorter than the recorded one, such as `--quick`, \
+                    has wider intervals, so that its verdicts can differ from the recorded ones. If a verdict changes by one or two cases out of many, \
+                    this is mostly a difference between two runs. If no digit of the data changes, the assumption has no effect in that run, for \
+                    example because a warm-up is rounded up to the same number of windows. The numbers in parentheses are the cases in which a claim holds.\n\n\
+                    | assumption | value | why | used by | tested with | changed verdicts |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
         let own_effects: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
