@@ -207,7 +207,7 @@ class Trace(Part):
         Treatment of a write request whose digests do not cover its contents.
     repeat_contents : bool
         True if each pass writes the same contents as the pass before.
-    backwards : {"error", "clamp", "sort"}
+    decreasing_times : {"error", "clamp", "sort"}
         Treatment of a request whose time is earlier than that of the request before.
     """
 
@@ -221,7 +221,7 @@ class Trace(Part):
     trim: bool = True
     missing_digests: str = "error"
     repeat_contents: bool = False
-    backwards: str = "error"
+    decreasing_times: str = "error"
 
     def __post_init__(self) -> None:
         """Convert options to text, as in a scenario file."""

@@ -1,10 +1,11 @@
 //! Scenario of a command, and its changes by the command line.
 
 use crate::exit::Failure;
+use crate::messages::print_message;
 use crate::progress::{ProgressArgs, RunProgress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_stack::{ByteSize, Draft, Fit, Progress, parse_value, with_fitted_drive};
+use wearwell_stack::{ByteSize, Draft, Fit, Progress, parse_value, renamed_keys, with_fitted_drive};
 
 /// Scenario that runs by default.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
@@ -87,6 +88,7 @@ impl ScenarioArgs {
             None => Draft::from_toml(CANONICAL, "canonical.toml (built in)")?,
         };
         self.overrides.apply(&mut draft)?;
+        renamed_keys(draft.value()).iter().for_each(print_message);
         Ok(draft)
     }
 

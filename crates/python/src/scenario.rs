@@ -2,19 +2,25 @@
 
 use crate::errors::{self, ScenarioError};
 use crate::interruptible::run_abandoning;
+use pyo3::exceptions::PyFutureWarning;
 use pyo3::prelude::*;
+use std::ffi::CString;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
-use wearwell_stack::{Scenario, steady};
+use wearwell_stack::{Scenario, renamed_keys, steady};
 
 /// Number of bits of a replica's seed, with which JSON numbers stay exact in programs that read them as
 /// floating-point numbers.
 const SEED_BITS: u32 = 53;
 
-/// Parses a scenario; an error names the key.
+/// Parses a scenario; an error names the key. A key given by an older name causes a `FutureWarning`.
 pub fn parse(text: &str) -> PyResult<Scenario> {
     let value = serde_json::from_str(text)
         .map_err(|error| ScenarioError::new_err((error.to_string(), None::<String>)))?;
+    for warning in renamed_keys(&value) {
+        let text = CString::new(warning.replace('\0', "")).expect("no zero byte");
+        Python::attach(|py| PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &text, 3))?;
+    }
     Scenario::read(&value).map_err(|error| {
         let key = Some(error.key).filter(|key| !key.is_empty());
         let message =

@@ -39,7 +39,7 @@ pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{CallerFeatures, ResolvedScenario};
 pub use scenario::timing::TimingConfig;
-pub use scenario::{HostStore, Scenario, key, short_form, tree};
+pub use scenario::{HostStore, Scenario, key, renamed_keys, short_form, tree};
 pub use simulation::{resolve, run, run_with, with_fitted_drive};
 pub use size::ByteSize;
 pub use stored_flash::StoredFlashPlan;

@@ -20,7 +20,7 @@ use wearwell_stack::RunResult;
 /// Share of the user space in use.
 const USED_SHARES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
-const SEPARATE_CLEANED: &str = "{ kind = \"references\", cleaned_apart = true }";
+const SEPARATE_CLEANED: &str = "{ kind = \"references\", separate_cleaned = true }";
 const CAGC_KIND: &str = "kind = \"cagc\"";
 const INLINE_KIND: &str = "kind = \"inline\"";
 

@@ -108,11 +108,11 @@ fn variants() -> Vec<Value> {
         json!({"kind": "write_count", "thresholds": [1, 2, 3, 9, 255], "counter_bits": 8, "separate_cleaning": true}),
         json!({"kind": "bloom", "filters": 1, "bits_per_page": 0.001, "hashes": 8, "threshold": 2.0}),
         json!({"kind": "host_hint", "streams": 1}),
-        json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "beyond": "last"}),
+        json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "excess_hints": "last"}),
         json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
-        json!({"kind": "references", "threshold": 3, "cleaned_apart": true}),
+        json!({"kind": "references", "threshold": 3, "separate_cleaned": true}),
         json!({"kind": "promotion", "classes": 255}),
-        json!({"kind": "fading_average", "classes": 3, "base": 1.5}),
+        json!({"kind": "fading_average", "classes": 3, "count_ratio": 1.5}),
         json!({"kind": "interval_clusters", "clusters": 3, "adjust_blocks": 1}),
         json!({"kind": "chunk_frequency", "classes": 1, "chunk_pages": 3, "half_life_pages": 1}),
         json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 7}),
@@ -274,7 +274,7 @@ fn hints_select_streams_and_large_hints_follow_the_rule() {
     };
     let hints = [0, 1, 3, 4, 5, 65535];
     assert_eq!(streams(json!("host_hint"), &hints), [0, 1, 3, 0, 1, 3]);
-    assert_eq!(streams(json!({"kind": "host_hint", "beyond": "last"}), &hints), [0, 1, 3, 3, 3, 3]);
+    assert_eq!(streams(json!({"kind": "host_hint", "excess_hints": "last"}), &hints), [0, 1, 3, 3, 3, 3]);
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn pages_with_more_references_than_the_threshold_are_cold() {
     };
     assert_eq!(streams(json!("references")), (2, 0, vec![0, 1, 1, 1]));
     assert_eq!(streams(json!({"kind": "references", "threshold": 2})), (2, 0, vec![0, 0, 1, 1]));
-    let apart = json!({"kind": "references", "threshold": 3, "cleaned_apart": true});
+    let apart = json!({"kind": "references", "threshold": 3, "separate_cleaned": true});
     assert_eq!(streams(apart), (3, 0, vec![2, 2, 2, 1]));
     let refused = try_build(json!({"kind": "references", "threshold": 0}), PAGES);
     assert_eq!(refused.err().unwrap().key, "threshold");

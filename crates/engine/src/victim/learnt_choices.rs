@@ -20,7 +20,7 @@ pub struct Config {
     /// first half of each epoch is ignored.
     pub epoch: f64,
     /// Number of standard errors by which the trial must differ from the base to be decided; above 0.
-    #[serde(rename = "sureness")]
+    #[serde(alias = "sureness")]
     pub confidence: f64,
 }
 
@@ -48,7 +48,10 @@ impl VictimKind for Config {
             return Err(ConfigError::new("epoch", format!("is {}; it must be above 0", self.epoch)));
         }
         if !(self.confidence > 0.0 && self.confidence.is_finite()) {
-            return Err(ConfigError::new("sureness", format!("is {}; it must be above 0", self.confidence)));
+            return Err(ConfigError::new(
+                "confidence",
+                format!("is {}; it must be above 0", self.confidence),
+            ));
         }
         let epoch = ((self.epoch * f64::from(size.blocks)) as u64).max(MIN_EPOCH_VICTIMS);
         Ok(LearntChoices {

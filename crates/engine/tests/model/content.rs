@@ -237,7 +237,7 @@ fn placements() -> impl Strategy<Value = Value> {
         json!("single"),
         json!("double"),
         json!("references"),
-        json!({ "kind": "references", "threshold": 2, "cleaned_apart": true }),
+        json!({ "kind": "references", "threshold": 2, "separate_cleaned": true }),
         json!("write_count"),
         json!("host_hint"),
         json!("age_classes"),

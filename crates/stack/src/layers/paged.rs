@@ -167,7 +167,8 @@ pub struct Paged<D> {
     /// durability = "deferred": true if recovery ignores pages that are older than their translation page, so that trimmed data
     /// does not reappear; default true. The paper does not do this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dated: Option<bool>,
+    #[serde(alias = "dated")]
+    pub skips_older_pages: Option<bool>,
     #[serde(skip)]
     design: PhantomData<D>,
 }
@@ -397,11 +398,13 @@ impl<D: PagedDesign> Paged<D> {
     fn resolve_durability(&mut self, default: DirtyEntries) -> Result<Durability, ConfigError> {
         let durability = *self.durability.get_or_insert(default);
         if durability == DirtyEntries::Deferred {
-            return Ok(Durability::Deferred { skips_older_pages: *self.dated.get_or_insert(true) });
+            return Ok(Durability::Deferred {
+                skips_older_pages: *self.skips_older_pages.get_or_insert(true),
+            });
         }
-        if self.dated.is_some() {
+        if self.skips_older_pages.is_some() {
             let problem = "means nothing but with durability = \"deferred\"; leave it out";
-            return Err(ConfigError::new("dated", problem));
+            return Err(ConfigError::new("skips_older_pages", problem));
         }
         Ok(match durability {
             DirtyEntries::Battery => Durability::Battery,

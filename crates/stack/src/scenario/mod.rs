@@ -4,6 +4,7 @@ pub mod draft;
 mod host_store;
 pub mod key;
 pub mod power;
+mod renamed_keys;
 pub mod resolve;
 pub(crate) mod run_phases;
 mod short_forms;
@@ -17,6 +18,7 @@ pub(crate) mod writer_configs;
 pub(crate) mod writers;
 
 pub use host_store::HostStore;
+pub use renamed_keys::renamed_keys;
 pub use run_phases::{Fill, Measure, Precondition};
 pub use short_forms::{schema, short_form};
 pub use types::Scenario;

@@ -99,7 +99,7 @@ fn ftls_with_map_in_flash_differ_only_in_settings() {
 fn setting_without_effect_is_refused_by_name() {
     for (key, value) in [
         ("cached_nodes", json!({ "kind": "dftl", "cached_nodes": 3 })),
-        ("dated", json!({ "kind": "lazyftl", "dated": false })),
+        ("skips_older_pages", json!({ "kind": "lazyftl", "skips_older_pages": false })),
         ("dirty_share", json!({ "kind": "lazyftl", "dirty_share": 0.0 })),
         ("cache_size", json!({ "kind": "gecko", "cache_size": "1 MiB", "cache_entries": 7 })),
         ("cache_size", json!({ "kind": "gecko", "cache_size": "4 B" })),

@@ -80,7 +80,8 @@ pub struct TraceConfig {
     pub repeat_contents: bool,
     /// Runs with times: treatment of a request whose timestamp is earlier than that of the request before it.
     #[serde(default)]
-    pub backwards: Backwards,
+    #[serde(alias = "backwards")]
+    pub decreasing_times: Backwards,
 }
 
 fn default_true() -> bool {

@@ -95,7 +95,7 @@ pub enum SourceError {
     /// Decreasing times, in a run that needs times.
     #[error(
         "{path}: request {request} arrives at {time_ns} ns, before the one in front of it at {before_ns} ns; choose \
-         `trace.backwards`: {choices}"
+         `trace.decreasing_times`: {choices}"
     )]
     DecreasingTime {
         /// Path of the trace.
@@ -106,7 +106,7 @@ pub enum SourceError {
         time_ns: u64,
         /// Time of the request before it, ns.
         before_ns: u64,
-        /// Allowed values of `trace.backwards`.
+        /// Allowed values of `trace.decreasing_times`.
         choices: &'static str,
     },
     /// More distinct pages than a drive can have.

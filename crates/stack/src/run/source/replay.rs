@@ -66,7 +66,7 @@ impl TraceReplay {
         let page_bytes = u64::from(page_bytes);
         let (volumes, span_bytes) = VolumeOffsets::new(config.volume_rule, &volume_bytes, page_bytes);
         let digests = || DigestContents::new(page_bytes, config.missing_digests, config.repeat_contents);
-        let clock = needs.time.as_ref().map(|clock| TraceClock::new(config.backwards, clock.speed_up));
+        let clock = needs.time.as_ref().map(|clock| TraceClock::new(config.decreasing_times, clock.speed_up));
         let cursor = open(config)?;
         // Times and contents differ from pass to pass.
         let may_share_passes = needs.time.is_none() && !needs.contents;
@@ -95,7 +95,7 @@ impl TraceReplay {
             has_pages: false,
             skipped: 0,
             digests: needs.contents.then(digests),
-            sorter: (clock.is_some() && config.backwards == Backwards::Sort).then(Sorter::default),
+            sorter: (clock.is_some() && config.decreasing_times == Backwards::Sort).then(Sorter::default),
             clock,
         })
     }
@@ -270,7 +270,7 @@ impl TraceReplay {
         request: u64,
         DecreasingTime { time_ns, before_ns }: DecreasingTime,
     ) -> SourceError {
-        let choices = match self.config.backwards {
+        let choices = match self.config.decreasing_times {
             Backwards::Sort => "clamp (sort looks ahead no further than 4096 requests)",
             _ => "clamp (such a request arrives with the one in front) or sort (within 4096 requests)",
         };

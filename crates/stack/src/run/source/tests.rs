@@ -212,10 +212,10 @@ fn decreasing_times_are_refused_clamped_or_sorted() {
         error.contains("trace.csv: request 3 arrives at 20 ns, before the one in front of it at 40 ns"),
         "{error}"
     );
-    assert!(error.contains("`trace.backwards`: clamp") && error.contains("or sort"), "{error}");
-    let clamped = trace.arrivals("backwards = 'clamp'", 1.0, 5).unwrap();
+    assert!(error.contains("`trace.decreasing_times`: clamp") && error.contains("or sort"), "{error}");
+    let clamped = trace.arrivals("decreasing_times = 'clamp'", 1.0, 5).unwrap();
     assert_eq!(clamped, [(0, 0), (1, 30), (2, 30), (0, 40), (0, 53)]);
-    let sorted = trace.arrivals("backwards = 'sort'", 1.0, 5).unwrap();
+    let sorted = trace.arrivals("decreasing_times = 'sort'", 1.0, 5).unwrap();
     assert_eq!(sorted, [(0, 0), (2, 10), (1, 30), (0, 40), (0, 53)]);
 }
 
@@ -226,7 +226,7 @@ fn sort_handles_requests_late_by_at_most_its_window() {
             (0..9000).map(|at| format!("{},W,0,{},1,0", 10 * at + 10, at % 100 * 4096)).collect();
         lines.insert(100 + requests, "1005,R,0,0,1,0".to_owned());
         Trace::new("", &lines.iter().map(String::as_str).collect::<Vec<_>>()).arrivals(
-            "backwards = 'sort'",
+            "decreasing_times = 'sort'",
             1.0,
             9002,
         )
