@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, refuse_threads_with_executor, run_function
+from ._executors import ExecutorLike
 from ._plain import MAX_COUNT, checked_integer, checked_names
-from ._source import ScenarioLike, add_origin, scenario_dict
-from ._sweep import open_store
+from ._source import ScenarioLike
+from ._study import run_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,26 +73,23 @@ def advise(
     """
     import pandas as pd
 
-    refuse_threads_with_executor(threads, executor)
-    with add_origin(scenario):
-        given = json.dumps(scenario_dict(scenario))
-        text = _core.advise(
-            given,
-            only=checked_names("only", only),
-            replicas=checked_integer("replicas", replicas, least=0, most=MAX_COUNT),
-            depth=checked_integer("depth", depth, least=0, most=MAX_COUNT),
-            quick=bool(quick),
-            threads=None if threads is None else checked_integer("threads", threads),
-            progress=progress,
-            store=None if store is None else open_store(store),
-            executor=None if executor is None else run_function(executor),
-        )
-    advice = json.loads(text)
-    table = pd.DataFrame(advice["rows"], columns=advice["columns"])
+    table, found = run_study(
+        _core.advise,
+        "advice",
+        scenario,
+        lambda: {
+            "only": checked_names("only", only),
+            "replicas": checked_integer("replicas", replicas, least=0, most=MAX_COUNT),
+            "depth": checked_integer("depth", depth, least=0, most=MAX_COUNT),
+        },
+        quick=quick,
+        threads=threads,
+        progress=progress,
+        store=store,
+        executor=executor,
+    )
     settings: list[dict[str, Any]] = [{}]
-    settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
+    settings += [{each["key"]: each["value"] for each in change} for change in found["settings"]]
     table["settings"] = pd.Series(settings, dtype=object)
-    table.attrs["skipped"] = advice["skipped"]
-    # This is stored as text, because pandas copies the attributes to every derived table.
-    table.attrs["advice"] = json.dumps(advice["advice"] | {"scenario": json.loads(_core.resolve(given))})
+    table.attrs["skipped"] = found["document"]["skipped"]
     return table

@@ -8,6 +8,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ._study import StudyArgs
+
 __version__: str
 __build__: str
 
@@ -20,30 +22,9 @@ def run(
     progress: Callable[[str, float, float, float | None], object] | None = None,
     windows: bool = True,
 ) -> str: ...
-def advise(
-    scenario: str,
-    *,
-    only: list[str],
-    replicas: int,
-    depth: int,
-    quick: bool,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    store: ResultStore | None = None,
-    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
-) -> str: ...
+def advise(args: StudyArgs, *, only: list[str], replicas: int, depth: int) -> str: ...
 def limit(
-    scenario: str,
-    *,
-    placements: str | None = None,
-    victims: str | None = None,
-    all_pairs: bool,
-    replicas: int,
-    quick: bool,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    store: ResultStore | None = None,
-    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
+    args: StudyArgs, *, placements: str | None = None, victims: str | None = None, all_pairs: bool, replicas: int
 ) -> str: ...
 def read_store(path: str | PathLike[str]) -> str: ...
 def compact_store(path: str | PathLike[str]) -> tuple[int, int, int]: ...

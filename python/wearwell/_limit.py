@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, refuse_threads_with_executor, run_function
+from ._executors import ExecutorLike
 from ._plain import MAX_COUNT, checked_integer
-from ._source import ScenarioLike, add_origin, scenario_dict
-from ._sweep import open_store
+from ._source import ScenarioLike
+from ._study import run_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,26 +75,22 @@ def limit(
     StoreError
         If finished runs cannot be stored.
     """
-    import pandas as pd
-
-    refuse_threads_with_executor(threads, executor)
-    with add_origin(scenario):
-        text = _core.limit(
-            json.dumps(scenario_dict(scenario)),
-            placements=_as_json_list("placements", placements),
-            victims=_as_json_list("victims", victims),
-            all_pairs=bool(all_pairs),
-            replicas=checked_integer("replicas", replicas, most=MAX_COUNT),
-            quick=bool(quick),
-            threads=None if threads is None else checked_integer("threads", threads),
-            progress=progress,
-            store=None if store is None else open_store(store),
-            executor=None if executor is None else run_function(executor),
-        )
-    found = json.loads(text)
-    table = pd.DataFrame(found["rows"], columns=found["columns"])
-    # This is stored as text, because pandas copies the attributes to every derived table.
-    table.attrs["limit"] = json.dumps(found["limit"])
+    table, _ = run_study(
+        _core.limit,
+        "limit",
+        scenario,
+        lambda: {
+            "placements": _as_json_list("placements", placements),
+            "victims": _as_json_list("victims", victims),
+            "all_pairs": bool(all_pairs),
+            "replicas": checked_integer("replicas", replicas, most=MAX_COUNT),
+        },
+        quick=quick,
+        threads=threads,
+        progress=progress,
+        store=store,
+        executor=executor,
+    )
     return table
 
 

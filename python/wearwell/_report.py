@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from ._means import means, settings_of
 from ._page import run_document, write_page
+from ._study import DOCUMENTS
 from .result import Result
 
 if TYPE_CHECKING:
@@ -52,10 +53,9 @@ def _document(found: Reportable, at: int) -> tuple[str, str]:
     if isinstance(found, Result):
         return run_document(found.to_dict(), at)
     attrs = getattr(found, "attrs", {})
-    if "advice" in attrs:
-        return f"Advice {at}", str(attrs["advice"])
-    if "limit" in attrs:
-        return f"Limit {at}", str(attrs["limit"])
+    for document in DOCUMENTS:
+        if document in attrs:
+            return f"{document.capitalize()} {at}", str(attrs[document])
     if "replica" not in getattr(found, "columns", ()):
         raise TypeError(f"found: {EXPECTED_ARGUMENTS}, not {type(found).__name__}")
     return f"Sweep {at}", json.dumps(_sweep(found))

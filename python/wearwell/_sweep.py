@@ -136,11 +136,13 @@ def sweep(
     return pd.DataFrame(rows)
 
 
-def open_store(path: str | os.PathLike[str], settings: Iterable[Mapping[str, Any]] = ()) -> _core.ResultStore:
+def open_store(
+    path: str | os.PathLike[str], settings: Iterable[Mapping[str, Any]] = (), stacklevel: int = 3
+) -> _core.ResultStore:
     """Open a store, and warn about its unusable files and runs."""
     store = _core.ResultStore(os.fspath(path))
     for complaint in store.complaints():
-        warnings.warn(complaint, stacklevel=3)
+        warnings.warn(complaint, stacklevel=stacklevel)
     store.expect([json.dumps(each) for each in settings])
     return store
 

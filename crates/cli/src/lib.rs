@@ -13,6 +13,7 @@ mod report;
 mod results;
 mod scenario_args;
 mod study_args;
+mod study_command;
 #[cfg(feature = "nvmfs")]
 mod top;
 #[cfg(not(feature = "nvmfs"))]

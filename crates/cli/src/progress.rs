@@ -107,6 +107,14 @@ pub struct SweepProgress {
     cost: Mutex<Cost>,
 }
 
+/// Calls `study` with a display of `points` runs, which is removed afterwards.
+pub fn with_progress<T>(args: ProgressArgs, points: usize, study: impl FnOnce(&SweepProgress) -> T) -> T {
+    let display = SweepProgress::new(args, points);
+    let outcome = study(&display);
+    display.clear();
+    outcome
+}
+
 /// Cost of the executed runs, without those found in the store.
 #[derive(Clone, Copy, Default)]
 struct Cost {

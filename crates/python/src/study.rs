@@ -13,8 +13,41 @@ use wearwell_stack::{Draft, DraftError, Progress};
 use wearwell_study::advise::short_run_settings;
 use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
+/// Arguments that all studies have: attributes of the package's `StudyArgs`.
+#[derive(FromPyObject)]
+pub struct StudyArgs {
+    scenario: String,
+    quick: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    store: Option<Py<ResultStore>>,
+    executor: Option<Py<PyAny>>,
+}
+
+impl StudyArgs {
+    /// Runs a study of the scenario with progress and Ctrl-C.
+    pub fn run<T: Send + 'static>(
+        self,
+        py: Python<'_>,
+        study: impl FnOnce(&Draft, SweepOptions<'_>, &StudyObserver) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let StudyArgs { scenario, quick, threads, progress, store, executor } = self;
+        let draft = draft(&scenario, quick)?;
+        run_with_progress(py, progress, executor, move |executor, watch| {
+            let sweep = SweepOptions {
+                threads,
+                store: store.as_ref().map(|store| store.get().as_store()),
+                executor: executor.map(|executor| executor as &dyn Executor),
+                run: Some(top::run),
+                ..SweepOptions::default()
+            };
+            study(&draft, sweep, watch)
+        })
+    }
+}
+
 /// Returns the draft of a study's scenario, with shorter runs if `quick`.
-pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
+fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
     if quick {
@@ -23,21 +56,6 @@ pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
         applied.map_err(|error| from_draft(&error))?;
     }
     Ok(draft)
-}
-
-/// Returns the options of a study: the number of threads, the store of finished runs, and the executor.
-pub fn options<'a>(
-    threads: Option<usize>,
-    store: Option<&'a Py<ResultStore>>,
-    executor: Option<&'a PythonExecutor>,
-) -> SweepOptions<'a> {
-    SweepOptions {
-        threads,
-        store: store.map(|store| store.get().as_store()),
-        executor: executor.map(|executor| executor as &dyn Executor),
-        run: Some(top::run),
-        ..SweepOptions::default()
-    }
 }
 
 /// Runs a study with progress reports; `executor` executes the runs, if there is one. An exception in Python has
@@ -58,11 +76,11 @@ pub fn run_with_progress<T: Send + 'static>(
     }
 }
 
-/// Returns the columns and the rows of a table.
-pub fn columns_and_rows(rows: &[Row]) -> (Value, Value) {
+/// Returns the columns with their rows, the document of the page, and the settings of each row if there are any.
+pub fn as_json(rows: &[Row], document: &Value, settings: Option<Value>) -> String {
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
-    (json!(columns), json!(values))
+    json!({ "columns": columns, "rows": values, "document": document, "settings": settings }).to_string()
 }
 
 /// Converts an error in a scenario, with its key.

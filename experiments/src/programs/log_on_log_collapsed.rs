@@ -79,7 +79,8 @@ fn shapes() -> Vec<StackShape> {
     let keep = "placement = { kind = \"host_hint\", streams = 2, cleaned = \"keep\" }";
     let separate_cleaned = "placement = { kind = \"host_hint\", streams = 2, cleaned = \"apart\" }";
     let four = "placement = { kind = \"host_hint\", streams = 4, cleaned = \"keep\" }";
-    let six = "placement = { kind = \"host_hint\", streams = 6, beyond = \"last\", cleaned = \"keep\" }";
+    let six =
+        "placement = { kind = \"host_hint\", streams = 6, excess_hints = \"last\", cleaned = \"keep\" }";
     let zones = "structure = { kind = \"zones\", zone_blocks = 2 }";
     let zoned = |name, log| StackShape { name, block_pages: 256, spare: None, ftl: zones, log };
     let coarse = |shape: StackShape| StackShape { block_pages: 1024, ..shape };

@@ -3,7 +3,7 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::progress::{ProgressArgs, SweepProgress};
+use crate::progress::{ProgressArgs, with_progress};
 use crate::report::{csv_rows, grid, ordered_json, wrap};
 use crate::study_args::StudyArgs;
 use serde_json::{Value, json};
@@ -68,9 +68,9 @@ fn theory(args: &TheoryArgs) -> Result<(), Failure> {
     let points = theory_check::grid(args.points as usize, args.seed, BLOCK_SIZES);
     let study = args.study.open_resources(None)?;
     let options = CheckOptions { blocks: args.blocks, runs: args.runs, sweep: study.options(false, false) };
-    let display = SweepProgress::new(args.progress, points.len() * args.runs as usize);
-    let outcome = theory_check::check(&points, &options, &display);
-    display.clear();
+    let runs = points.len() * args.runs as usize;
+    let outcome =
+        with_progress(args.progress, runs, |display| theory_check::check(&points, &options, display));
     let compared = outcome.map_err(failure)?;
     print(&match args.format {
         Format::Table => wrap(&table(args, &compared)),

@@ -1,11 +1,10 @@
 //! `wearwell results`: contents of a store of results.
 
 use super::run::Format;
-use super::sweep::write_table;
 use crate::exit::Failure;
 use crate::messages::print_message;
 use crate::output::{OutputFile, print};
-use crate::report::{csv_rows, row_table, rows_as_json, wrap};
+use crate::report::{csv_rows, row_table, rows_as_json, wrap, write_table};
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_store::{CompactionResult, compact, read};

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
-use crate::progress::{ProgressArgs, RunProgress, SweepProgress};
+use crate::progress::{ProgressArgs, RunProgress, with_progress};
 use crate::report::{csv_rows, json, parquet, table, windows, wrap};
 use crate::scenario_args::ScenarioArgs;
 use crate::top;
@@ -107,9 +107,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Returns the result with its lower bound, which takes a few more runs.
 fn with_limit(draft: &Draft, result: RunResult, progress: ProgressArgs) -> Result<RunResult, Failure> {
-    let display = SweepProgress::new(progress, 0);
-    let outcome = add_lower_bound(draft, result, &SweepOptions::default(), &display);
-    display.clear();
+    let outcome = with_progress(progress, 0, |display| {
+        add_lower_bound(draft, result, &SweepOptions::default(), display)
+    });
     outcome.map_err(|error| Failure::of_limit(error, draft))
 }
 

@@ -3,12 +3,13 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::messages::print_message;
-use crate::output::{FileKind, OutputFile, print};
+use crate::output::OutputFile;
 use crate::page::Page;
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, parquet, pretty, row_table, rows_as_columns, rows_as_json, wrap};
+use crate::progress::{ProgressArgs, with_progress};
+use crate::report::row_table;
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::study_args::{StudyArgs, runs_folder};
+use crate::study_command::StudyResult;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_stack::Draft;
@@ -115,27 +116,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let paths = OutputPaths::new(args.output.as_deref(), &inputs)?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     let study = args.study.open_resources(paths.runs.as_deref())?;
-    let display = SweepProgress::new(args.progress, sweep.points().len());
-    let outcome = sweep.run(&study.options(true, args.windows), &display);
-    display.clear();
+    let options = study.options(true, args.windows);
+    let outcome = with_progress(args.progress, sweep.points().len(), |display| sweep.run(&options, display));
     let (results, failures) = split_outcomes(&sweep, outcome.map_err(sweep_failure)?);
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     let table: Vec<Row> = rows(&results).into_iter().map(|row| settings_first(row, &keys)).collect();
-    let document = sweep_document(&draft, &keys, &table, &failures)?;
-    for file in &paths.tables {
-        match file.kind {
-            FileKind::Json => file.write(|out| out.write_all(pretty(&document).as_bytes()))?,
-            FileKind::Csv | FileKind::Parquet => write_table(file, &table)?,
-        }
+    let value = sweep_document(&draft, &keys, &table, &failures)?;
+    let result = StudyResult { table: row_table(&table, &keys), value, rows: table };
+    paths.tables.iter().try_for_each(|file| result.write(file))?;
+    if let Some(page) = &page {
+        result.write_page(page, &draft, "A sweep")?;
     }
-    if let Some(page) = page {
-        page.write_value(document["scenario"]["name"].as_str().unwrap_or("A sweep"), document.clone())?;
-    }
-    print(&match args.format {
-        Format::Table => wrap(&row_table(&table, &keys)),
-        Format::Json => pretty(&document),
-        Format::Csv => csv_rows(&table)?,
-    })?;
+    result.print(args.format)?;
     if !failures.is_empty() {
         return Err(Failure::Run(format!(
             "{} of {} runs failed:\n{}",
@@ -203,19 +195,4 @@ fn settings_first(row: Row, keys: &[&str]) -> Row {
     let mut row = row;
     row.sort_by_key(|(name, _)| position(name));
     row
-}
-
-/// Writes rows to a file of any kind.
-pub fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
-    match file.kind {
-        FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
-        FileKind::Csv => {
-            let text = csv_rows(table)?;
-            file.write(|out| out.write_all(text.as_bytes()))
-        }
-        FileKind::Parquet => {
-            let metadata = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
-            file.write(|out| parquet::write(out, &rows_as_columns(table), &metadata))
-        }
-    }
 }

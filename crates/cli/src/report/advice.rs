@@ -1,7 +1,7 @@
 //! Advice as a table, as JSON and as rows.
 
+use super::grid;
 use super::table::short;
-use super::{grid, pretty};
 use serde_json::{Value, json};
 use wearwell_study::Row;
 use wearwell_study::advise::{
@@ -38,11 +38,6 @@ fn quote(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Returns everything as JSON text, with the commands.
-pub fn as_json(advice: &Advice, repeat: &RepeatCommand) -> String {
-    pretty(&as_value(advice, repeat))
 }
 
 /// Returns everything as a JSON value, with the commands.

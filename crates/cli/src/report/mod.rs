@@ -18,6 +18,7 @@ pub mod top;
 pub mod windows;
 
 use crate::exit::Failure;
+use crate::output::{FileKind, OutputFile};
 pub use grid::{grid, table_width, terminal_width, wrap};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -74,6 +75,21 @@ pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
     }
     let bytes = writer.into_inner().map_err(Failure::run)?;
     String::from_utf8(bytes).map_err(Failure::run)
+}
+
+/// Writes rows to a file of any kind.
+pub fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
+        FileKind::Csv => {
+            let text = csv_rows(table)?;
+            file.write(|out| out.write_all(text.as_bytes()))
+        }
+        FileKind::Parquet => {
+            let metadata = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+            file.write(|out| parquet::write(out, &rows_as_columns(table), &metadata))
+        }
+    }
 }
 
 /// Returns a plain value as text.

@@ -1,8 +1,8 @@
 //! Wrapper that checks the contract of a medium.
 
 use crate::counters::Cause;
-use crate::layer::{InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
-use crate::nand::{FillPage, Flash, PageState};
+use crate::layer::{Medium, MediumError, Pages, Reports, Run, forward_medium};
+use crate::nand::{Flash, forward_flash};
 use crate::units::BlockId;
 
 /// A medium whose answers are all checked. Panics if the medium, or the log that writes on it, breaks the contract;
@@ -155,14 +155,6 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         self.inner.count_reads(pages);
     }
 
-    fn prefetch_block(&self, block: BlockId) {
-        self.inner.prefetch_block(block);
-    }
-
-    fn flush(&mut self) -> Result<(), MediumError> {
-        self.inner.flush()
-    }
-
     fn retire(&mut self, block: BlockId) {
         self.inner.retire(block);
         assert!(self.is_bad(block) || self.layer_below().is_some(), "{block:?} is retired, and good");
@@ -172,34 +164,6 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         let disturbed = self.inner.take_disturbed();
         assert!(disturbed.is_none_or(|block| block.index() < self.next.len()), "{disturbed:?} is no block");
         disturbed
-    }
-
-    fn is_bad(&self, block: BlockId) -> bool {
-        self.inner.is_bad(block)
-    }
-
-    fn read_wear(&mut self, block: BlockId) {
-        self.inner.read_wear(block);
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.inner.erases(block)
-    }
-
-    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
-        self.inner.invalidation_listener()
-    }
-
-    fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.inner.layer_below()
-    }
-
-    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.inner.layer_below_mut()
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        self.inner.describe(reports);
     }
 
     fn check(&self) -> Result<(), String> {
@@ -212,38 +176,15 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         }
         Err(format!("programs and erases: {done:?} were done, {counted:?} were counted"))
     }
+
+    forward_medium! {
+        inner:
+        prefetch_block, flush, is_bad, read_wear, erases, invalidation_listener, layer_below,
+        layer_below_mut, describe,
+    }
 }
 
 impl<F: Flash> Flash for CheckedMedium<F> {
-    fn spare(&self, block: BlockId, page: u32) -> PageState {
-        self.inner.spare(block, page)
-    }
-
-    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
-        self.inner.read_spare(block, page, cause)
-    }
-
-    fn prefetch_spares(&self, block: BlockId) {
-        self.inner.prefetch_spares(block);
-    }
-
-    fn note(&self, block: BlockId) -> u64 {
-        self.inner.note(block)
-    }
-
-    fn needs_page_bytes(&self) -> bool {
-        self.inner.needs_page_bytes()
-    }
-
-    fn store_page_bytes(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        fill: &mut FillPage<'_>,
-    ) -> Result<(), MediumError> {
-        self.inner.store_page_bytes(block, page, fill)
-    }
-
     fn tear_program(&mut self, block: BlockId, page: u32) {
         self.is_uncertain = true;
         self.inner.tear_program(block, page);
@@ -256,11 +197,9 @@ impl<F: Flash> Flash for CheckedMedium<F> {
         self.inner.tear_erase(block);
     }
 
-    fn recovery_step_ended(&mut self) {
-        self.inner.recovery_step_ended();
-    }
-
-    fn next_page(&self, block: BlockId) -> Option<u32> {
-        self.inner.next_page(block)
+    forward_flash! {
+        inner:
+        spare, read_spare, prefetch_spares, note, needs_page_bytes, store_page_bytes,
+        recovery_step_ended, next_page,
     }
 }

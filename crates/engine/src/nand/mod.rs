@@ -2,6 +2,7 @@
 
 mod fault;
 mod flash;
+mod forward;
 mod geometry;
 mod power;
 mod presets;
@@ -20,6 +21,7 @@ use crate::units::BlockId;
 use fault::FaultState;
 pub use fault::Faults;
 pub use flash::Flash;
+pub(crate) use forward::forward_flash;
 pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
 pub use power::{PowerCut, PowerCutFlash, PowerSource};

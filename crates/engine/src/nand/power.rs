@@ -1,8 +1,8 @@
 //! Power cuts in the middle of an operation, at a chosen operation number.
 
-use super::{FillPage, Flash, PageState};
+use super::{Flash, forward_flash};
 use crate::counters::Cause;
-use crate::layer::{Group, InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
+use crate::layer::{Group, Medium, MediumError, Pages, Run, forward_medium};
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -116,14 +116,6 @@ impl<F: Flash> Medium for PowerCutFlash<F> {
     const STORES_GROUPS: bool = F::STORES_GROUPS;
     const READS_BY_PAGE: bool = F::READS_BY_PAGE;
 
-    fn blocks(&self) -> u32 {
-        self.flash.blocks()
-    }
-
-    fn pages_per_block(&self) -> u32 {
-        self.flash.pages_per_block()
-    }
-
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, F::Payload>) -> Result<(), MediumError> {
         let requested = run.data.len();
         let (done, torn) = self.power.take_operations(requested as u64);
@@ -163,106 +155,22 @@ impl<F: Flash> Medium for PowerCutFlash<F> {
         self.flash.read(block, pages, cause, out)
     }
 
-    fn count_reads(&mut self, pages: u64) {
-        self.flash.count_reads(pages);
-    }
-
-    fn prefetch_block(&self, block: BlockId) {
-        self.flash.prefetch_block(block);
-    }
-
     fn flush(&mut self) -> Result<(), MediumError> {
         self.check_power()?;
         self.flash.flush()
     }
 
-    fn retire(&mut self, block: BlockId) {
-        self.flash.retire(block);
-    }
-
-    fn take_disturbed(&mut self) -> Option<BlockId> {
-        self.flash.take_disturbed()
-    }
-
-    fn read_wear(&mut self, block: BlockId) {
-        self.flash.read_wear(block);
-    }
-
-    fn is_bad(&self, block: BlockId) -> bool {
-        self.flash.is_bad(block)
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.flash.erases(block)
-    }
-
-    #[inline(always)]
-    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
-        self.flash.invalidation_listener()
-    }
-
-    #[inline(always)]
-    fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.flash.layer_below()
-    }
-
-    #[inline(always)]
-    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.flash.layer_below_mut()
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        self.flash.describe(reports);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.flash.check()
+    forward_medium! {
+        flash:
+        blocks, pages_per_block, count_reads, prefetch_block, retire, take_disturbed, read_wear,
+        is_bad, erases, invalidation_listener, layer_below, layer_below_mut, describe, check,
     }
 }
 
 impl<F: Flash> Flash for PowerCutFlash<F> {
-    fn spare(&self, block: BlockId, page: u32) -> PageState {
-        self.flash.spare(block, page)
-    }
-
-    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
-        self.flash.read_spare(block, page, cause)
-    }
-
-    fn prefetch_spares(&self, block: BlockId) {
-        self.flash.prefetch_spares(block);
-    }
-
-    fn note(&self, block: BlockId) -> u64 {
-        self.flash.note(block)
-    }
-
-    fn needs_page_bytes(&self) -> bool {
-        self.flash.needs_page_bytes()
-    }
-
-    fn store_page_bytes(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        fill: &mut FillPage<'_>,
-    ) -> Result<(), MediumError> {
-        self.flash.store_page_bytes(block, page, fill)
-    }
-
-    fn tear_program(&mut self, block: BlockId, page: u32) {
-        self.flash.tear_program(block, page);
-    }
-
-    fn tear_erase(&mut self, block: BlockId) {
-        self.flash.tear_erase(block);
-    }
-
-    fn recovery_step_ended(&mut self) {
-        self.flash.recovery_step_ended();
-    }
-
-    fn next_page(&self, block: BlockId) -> Option<u32> {
-        self.flash.next_page(block)
+    forward_flash! {
+        flash:
+        spare, read_spare, prefetch_spares, note, needs_page_bytes, store_page_bytes, tear_program,
+        tear_erase, recovery_step_ended, next_page,
     }
 }

@@ -3,10 +3,10 @@
 use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
 use crate::layer::{
-    EventRecorder, InvalidationListener, LayerBelow, Medium, MediumError, MediumEvent, Pages, Payload,
-    Reports, Run,
+    EventRecorder, InvalidationListener, LayerBelow, Medium, MediumError, MediumEvent, Pages, Payload, Run,
+    forward_medium,
 };
-use crate::nand::{FillPage, Flash, Nand, PageState};
+use crate::nand::{Flash, Nand, PageState, forward_flash};
 use crate::units::BlockId;
 
 /// [`Nand`] that appends each of its operations to a [`Journal`] for the clock; otherwise it is unchanged.
@@ -47,14 +47,6 @@ impl<P: Payload> Medium for RecordingNand<P> {
 
     /// The pages that are read determine which dies work.
     const READS_BY_PAGE: bool = true;
-
-    fn blocks(&self) -> u32 {
-        self.nand.blocks()
-    }
-
-    fn pages_per_block(&self) -> u32 {
-        self.nand.pages_per_block()
-    }
 
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let done = self.nand.program(block, page, run);
@@ -101,38 +93,9 @@ impl<P: Payload> Medium for RecordingNand<P> {
         Ok(())
     }
 
-    fn count_reads(&mut self, pages: u64) {
-        self.nand.count_reads(pages);
-    }
-
-    #[inline(always)]
-    fn prefetch_block(&self, block: BlockId) {
-        self.nand.prefetch_block(block);
-    }
-
-    fn flush(&mut self) -> Result<(), MediumError> {
-        self.nand.flush()
-    }
-
-    fn retire(&mut self, block: BlockId) {
-        self.nand.retire(block);
-    }
-
-    fn take_disturbed(&mut self) -> Option<BlockId> {
-        self.nand.take_disturbed()
-    }
-
     fn read_wear(&mut self, block: BlockId) {
         self.nand.read_wear(block);
         self.journal.push(Step::ReadSpare { block, page: 0, cause: Cause::WearLevelling });
-    }
-
-    fn is_bad(&self, block: BlockId) -> bool {
-        self.nand.is_bad(block)
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.nand.erases(block)
     }
 
     #[inline(always)]
@@ -150,59 +113,26 @@ impl<P: Payload> Medium for RecordingNand<P> {
         None
     }
 
-    fn describe(&self, reports: &mut Reports) {
-        self.nand.describe(reports);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.nand.check()
+    forward_medium! {
+        nand:
+        blocks, pages_per_block, count_reads, prefetch_block, flush, retire, take_disturbed, is_bad,
+        erases, describe, check,
     }
 }
 
 impl<P: Payload> Flash for RecordingNand<P> {
-    fn spare(&self, block: BlockId, page: u32) -> PageState {
-        self.nand.spare(block, page)
-    }
-
     fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
         self.journal.push(Step::ReadSpare { block, page, cause });
         self.nand.read_spare(block, page, cause)
-    }
-
-    fn prefetch_spares(&self, block: BlockId) {
-        self.nand.prefetch_spares(block);
-    }
-
-    fn note(&self, block: BlockId) -> u64 {
-        self.nand.note(block)
-    }
-
-    fn needs_page_bytes(&self) -> bool {
-        self.nand.needs_page_bytes()
-    }
-
-    fn store_page_bytes(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        fill: &mut FillPage<'_>,
-    ) -> Result<(), MediumError> {
-        self.nand.store_page_bytes(block, page, fill)
-    }
-
-    fn tear_program(&mut self, block: BlockId, page: u32) {
-        self.nand.tear_program(block, page);
-    }
-
-    fn tear_erase(&mut self, block: BlockId) {
-        self.nand.tear_erase(block);
     }
 
     fn recovery_step_ended(&mut self) {
         self.journal.push_event(Event::RecoveryStepEnded);
     }
 
-    fn next_page(&self, block: BlockId) -> Option<u32> {
-        Flash::next_page(&self.nand, block)
+    forward_flash! {
+        nand:
+        spare, prefetch_spares, note, needs_page_bytes, store_page_bytes, tear_program, tear_erase,
+        next_page,
     }
 }

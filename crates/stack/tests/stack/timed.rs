@@ -270,7 +270,7 @@ fn traces_of_other_simulators_run_to_the_end() {
     for (file, format, preset, layout) in runs {
         let result = run_text(&format!(
             "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n{layout}\
-             [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\nbackwards = \"sort\"\n\
+             [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\ndecreasing_times = \"sort\"\n\
              [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\ncontroller = \"ideal\"\n",
             folder.join(file).display()
         ));

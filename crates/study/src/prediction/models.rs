@@ -85,7 +85,7 @@ fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), Str
         PlacementConfig::Single(_) => Structure::Single,
         PlacementConfig::Double(_) => Structure::Double,
         // Shared pages have their own blocks; all other pages share a frontier.
-        PlacementConfig::References(config) if is_deduplicated(store) && !config.cleaned_apart => {
+        PlacementConfig::References(config) if is_deduplicated(store) && !config.separate_cleaned => {
             Structure::Single
         }
         other => return Err(format!("of the placement `{}` there is no model", other.entry().name)),

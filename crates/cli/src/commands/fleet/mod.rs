@@ -5,11 +5,10 @@ mod table;
 mod workers;
 
 use super::run::Format;
-use super::sweep::write_table;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, pretty, wrap};
+use crate::progress::{ProgressArgs, with_progress};
+use crate::report::{csv_rows, pretty, wrap, write_table};
 use crate::study_args::StudyArgs;
 use std::path::PathBuf;
 use wearwell_stack::RunError;
@@ -114,9 +113,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     });
     let study = args.study.open_resources(None)?;
     let options = FleetOptions { check, sweep: study.options(false, false) };
-    let display = SweepProgress::new(args.progress, args.check.unwrap_or(0) as usize);
-    let outcome = evaluate(&plan, &options, &display);
-    display.clear();
+    let drives = args.check.unwrap_or(0) as usize;
+    let outcome = with_progress(args.progress, drives, |display| evaluate(&plan, &options, display));
     let result = outcome.map_err(failure)?;
     if let (Some(check), Some(workers)) = (&result.check, args.workers) {
         print_durations(check, options.sweep.threads, workers as usize);
