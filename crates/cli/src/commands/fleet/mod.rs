@@ -114,8 +114,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let study = args.study.open_resources(None)?;
     let options = FleetOptions { check, sweep: study.options(false, false) };
     let drives = args.check.unwrap_or(0) as usize;
-    let outcome = with_progress(args.progress, drives, |display| evaluate(&plan, &options, display));
-    let result = outcome.map_err(failure)?;
+    let result =
+        with_progress(args.progress, drives, |display| evaluate(&plan, &options, display).map_err(failure))?;
     if let (Some(check), Some(workers)) = (&result.check, args.workers) {
         print_durations(check, options.sweep.threads, workers as usize);
     }
