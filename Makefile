@@ -14,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build tutorials python bench bench-pair profile build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands reproduce recordings test-rust test-python lint deny advisories msrv docs site build tutorials python bench bench-pair profile build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -27,6 +27,7 @@ help:
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make tutorials   the tutorials for developers, docs/adding-*.md, followed literally in a copy (minutes)'
 	@echo 'make reproduce   every item of the papers that can be made here, quickly (minutes; WEARWELL_TRACES=DIR has more)'
+	@echo 'make recordings   the shipped recordings of real file systems as traces, in target/recordings'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
 	@echo 'make build   the whole program, in target/release/wearwell'
@@ -121,6 +122,9 @@ fuzz:
 # Every item of the papers that can be made here, on smaller drives; what cannot be says what it needs. WEARWELL_TRACES names a folder of traces.
 reproduce: build
 	target/release/wearwell reproduce all --quick --output target/reproduced
+
+recordings:
+	cargo run --release -p wearwell-experiments --bin export_recordings -- target/recordings
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked
